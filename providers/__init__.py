@@ -1,0 +1,1 @@
+"""The market: words, units and one adapter per provider. Knows nothing of the service."""

@@ -1,0 +1,1 @@
+"""The service: estimates, solver, storage and the doors to them."""

@@ -1,0 +1,1 @@
+"""What is asked and what is answered: pure types, checked where they are made."""

@@ -1,0 +1,255 @@
+"""Plan: the answer. Every dollar is a named line, every default is listed, nothing is dropped in silence."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from service.domain.estimate import Assumption, Range, VramPart
+
+PER_RUN, PER_MONTH, OVER_HORIZON = "per_run", "per_month", "over_horizon"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLine:
+    """One named line of a cost; USD, rounded to 6 decimals before it is added up. Null: that view does not apply."""
+
+    name: str  # compute, interruption, setup, storage, egress, capital, electricity, maintenance, staff, colocation, ...
+    usd_per_run: float | None
+    usd_per_month: float | None
+    usd_over_horizon: float | None
+    explained: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostBreakdown:
+    """Lines and totals; a total is the sum of its rounded lines. `low` and `high` follow the hours' range."""
+
+    lines: tuple[CostLine, ...]
+    usd_per_run: float | None
+    usd_per_month: float | None
+    usd_over_horizon: float | None
+    low_usd: float  # of the ranking total
+    high_usd: float
+    ranking_usd: float  # what the order is made by
+    ranking_period: str  # "per_run", "per_month" or "over_horizon"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionVram:
+    need_gib: float  # the safe value, per GPU
+    point_gib: float
+    usable_gib: float
+    headroom_gib: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionPrice:
+    """Evidence of the price: what was read, where and when."""
+
+    offer_id: str | None
+    observed_at: datetime | None
+    as_of: str | None
+    source: str
+    basis: str  # list, spot, bid_floor, negotiated, estimate, median_30d, own_hardware
+    feed: str | None
+    low_usd_per_hour: float | None = None
+    high_usd_per_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionDeadline:
+    probability: str | None  # ">= 95 %", "80-95 %", "50-80 %", "< 50 %"; null without a deadline
+    deadline_hours: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOption:
+    """One way to do the whole work."""
+
+    rank: int
+    kind: str  # cloud or on_prem
+    provider: str
+    tier: str
+    instance_type: str | None
+    gpu: str
+    form_factor: str
+    gpu_count: float  # of one machine
+    nodes: int  # machines that work together, or replicas for inference
+    region: str | None
+    zone: str | None
+    country: str | None
+    capacity_type: str
+    tenancy: str
+    availability: str
+    arch: str
+    strategy: str
+    vram: OptionVram
+    hours: Range  # wall hours of one run (train, raw), or hours a month the service is up (infer)
+    usd_per_hour: float  # of the whole option: all machines
+    usd_per_gpu_hour: float
+    cost: CostBreakdown
+    usd_per_million_tokens: float | None
+    deadline: OptionDeadline
+    flags: tuple[str, ...]
+    tie_group: int
+    why: str
+    price: OptionPrice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    rank: int | None
+    reason: str | None  # why there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaders:
+    cheapest_listed: Leader
+    cheapest_obtainable: Leader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """Offers left out for one reason: how many, one of them, and the nearest miss."""
+
+    reason: str  # a stable code
+    count: int
+    explained: str
+    example: str | None = None
+    nearest_miss: str | None = None
+    would_admit: str | None = None  # the single change that would admit it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequirementOn:
+    """The need per GPU under one strategy, on the smallest group of one card that holds it."""
+
+    gpu: str
+    gpu_count: float
+    nodes: int
+    strategy: str
+    fits: bool
+    point_gib: float
+    safe_gib: float
+    usable_gib: float
+    parts: tuple[VramPart, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """VRAM by part per strategy, and the sentence on what dominates."""
+
+    model: str | None
+    explained: str
+    by_strategy: tuple[RequirementOn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaybackMonths:
+    """Months until buying has paid for itself; null is never within the life. p10 <= p50 <= p90."""
+
+    p10: float | None
+    p50: float | None
+    p90: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakevenUtilization:
+    """Share of calendar hours from which owning is cheaper; null is never (above 1 or no cloud price)."""
+
+    against_dearest_on_demand: float | None
+    against_cheapest_allowed: float | None
+    explained: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsefulHourCost:
+    """USD per useful GPU-hour of the pool at the stated utilization, by scope; null where it is not known."""
+
+    hardware_and_power: float | None
+    vendor: float | None
+    full: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Rent or own, in one sentence with its condition. Parts are null when there is no pool or no cloud option."""
+
+    verdict: str  # cloud, on_prem, depends, infeasible
+    sentence: str
+    pool: str | None
+    utilization: float | None
+    breakeven_utilization: BreakevenUtilization | None
+    payback_months: PaybackMonths | None
+    usd_per_useful_gpu_hour: UsefulHourCost | None
+    flips_if: tuple[str, ...]
+    rule_of_thumb: str
+    default_box_wins_from_utilization: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySide:
+    provider: str
+    tier: str
+    gpu: str
+    usd_per_hour: float
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyPrice:
+    """What the data class costs: the best offer that policy blocks beside the best it allows."""
+
+    best_blocked: PolicySide | None
+    best_allowed: PolicySide | None
+    usd_per_hour_difference: float | None
+    reason: str
+    policy_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedState:
+    """Where the prices of one adapter stand."""
+
+    name: str
+    state: str  # ok, degraded, stale, failing, disabled, needs_key, never
+    age_hours: float | None
+    stale: bool
+    offers: int
+    truncated: bool
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPrices:
+    snapshot_id: str
+    as_of: datetime | None
+    explained: str  # how old the prices are, in words
+    providers: tuple[FeedState, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotPriced:
+    name: str
+    explained: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The answer to a PlanRequest."""
+
+    plan_id: str
+    summary: str
+    evaluated_at: datetime
+    requirement: Requirement
+    options: tuple[PlanOption, ...]
+    options_found: int  # before `limit`
+    leaders: Leaders
+    decision: Decision
+    exclusions: tuple[Exclusion, ...]
+    policy_price: PolicyPrice | None
+    assumptions: tuple[Assumption, ...]
+    not_priced: tuple[NotPriced, ...]
+    prices: PlanPrices
+    request_echo: dict[str, Any]
+    solver_version: str
