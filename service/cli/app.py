@@ -1,0 +1,44 @@
+"""The typer application: one module per command, each of which imports what is heavy only when it runs."""
+
+import typer
+
+from service.cli import doctor, estimate, offers, openapi, plan, refresh, serve
+from service.cli.exits import OUR_ERROR, CommandError, report
+
+EPILOG = (
+    "Exit codes: 0 found, 1 our error, 2 usage, 3 nothing fits. Settings are GPUPLAN_… variables (gpuplan doctor lists them). "
+    "Start here: gpuplan plan --model llama-3.1-8b --technique qlora --tokens 50M --sensitivity internal --region EU"
+)
+
+app = typer.Typer(
+    name="gpuplan",
+    help="Where to run a GPU workload at the least cost: every cloud offer, spot or on demand, against your own hardware.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("plan")(plan.plan)
+app.command("offers")(offers.offers)
+app.command("estimate")(estimate.estimate)
+app.command("refresh")(refresh.refresh)
+app.command("serve")(serve.serve)
+app.command("worker")(serve.worker)
+app.command("doctor")(doctor.doctor)
+app.command("openapi")(openapi.openapi)
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command line; returns its exit code."""
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except CommandError as error:
+        return report(error)
+    except typer.TyperException as error:  # unknown command or option, a value of the wrong type
+        error.show()
+        return error.exit_code
+    except typer.Exit as exit_:
+        return exit_.exit_code
+    except (typer.Abort, KeyboardInterrupt, BrokenPipeError):
+        return OUR_ERROR
+    return code if isinstance(code, int) else 0
