@@ -1,0 +1,48 @@
+"""JobShape: the part of a workload that decides memory and speed, without the amount of work."""
+
+from dataclasses import dataclass
+
+from service.domain.workload import Framework, LossKind, Optimizer, Precision, Quantization, Strategy, Task, Technique
+from service.estimate.model_shape import ModelShape
+
+ADAPTER_TECHNIQUES = frozenset({Technique.LORA, Technique.QLORA})
+PREFERENCE_TECHNIQUES = frozenset({Technique.DPO, Technique.PPO, Technique.GRPO, Technique.REWARD_MODEL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobShape:
+    """What decides memory and speed, without the amount of work: equal shapes share their estimates.
+
+    For `infer`, `technique` is None, `sequence_length` is prompt plus answer and `micro_batch_size` the sequences that
+    must fit at once; `concurrency` None means as many as fit.
+    """
+
+    task: Task
+    model: ModelShape
+    technique: Technique | None
+    precision: Precision
+    quantization: Quantization | None
+    kv_cache_precision: Precision
+    optimizer: Optimizer
+    optimizer_in_backward: bool
+    framework: Framework
+    loss: LossKind
+    compiled: bool
+    flash_attention: bool
+    strategy: Strategy | None
+    sequence_length: int
+    micro_batch_size: int
+    gradient_accumulation_steps: int
+    gradient_checkpointing: bool
+    lora_rank: int
+    lora_targets: str
+    prompt_tokens: int
+    output_tokens: int
+    concurrency: int | None
+    time_to_first_token_seconds: float | None
+    time_per_output_token_seconds: float | None
+
+    @property
+    def uses_adapters(self) -> bool:
+        """Only small added matrices are trained; the base stays frozen."""
+        return self.lora_rank > 0
