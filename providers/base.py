@@ -79,7 +79,7 @@ def collect(
             rejected.append(Rejected(reason=refusal.reason, row=row_name, detail=refusal.detail))
             continue
         except UnknownGpu as error:
-            rejected.append(Rejected(reason=UNKNOWN_GPU, row=row_name, detail=str(error)))
+            rejected.append(Rejected(reason=UNKNOWN_GPU, row=row_name, detail=error.raw_name or str(error)))
             continue
         except (ValidationError, InvalidInput, ArithmeticError, ValueError, TypeError, KeyError) as error:
             rejected.append(Rejected(reason=MALFORMED, row=row_name, detail=_first_fault(error)))

@@ -22,9 +22,13 @@ class InvalidInput(OptimizerError):
 
 
 class UnknownGpu(InvalidInput):
-    """No GPU of the table has this name. `allowed` holds the nearest known names."""
+    """No GPU of the table has this name. `allowed` holds the nearest known names.
+
+    `raw_name` is the market's spelling with odd characters replaced: for diagnostics, never for an answer to the asker.
+    """
 
     code = "unknown-gpu"
+    raw_name: str = ""
 
 
 class UnknownModel(InvalidInput):
