@@ -1,0 +1,82 @@
+"""CardRates: what one card computes, reads and sends per second, as sustained rates in SI units."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from providers.errors import InvalidInput
+from providers.gpus import Gpu
+from providers.units import GIB
+from service.estimate.time_constants import TIME, TimeConstants, share_of
+
+TERA = 1e12
+GIGA = 1e9
+NEWER_THAN_AMPERE = ("Hopper", "Blackwell", "Blackwell Ultra")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardRates:
+    """Bytes and operations per second of one card.
+
+    `matmul_*` are what a long step sustains: the measured or published rate times the share of the architecture.
+    A card without a unit for a format computes it at the next wider one (fp4 as fp8, fp8 as 16-bit), `notes` says so.
+    """
+
+    name: str
+    architecture: str
+    bandwidth: float
+    peak_16bit: float
+    matmul_16bit: float
+    matmul_fp8: float
+    matmul_fp4: float
+    matmul_fp32: float
+    attention: float
+    nvlink: float  # one way, 0 where there is none
+    pcie: float  # one way
+    usable_bytes: float
+    notes: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def rates_of(gpu: Gpu, constants: TimeConstants = TIME) -> CardRates:
+    """Sustained rates of a card; a format without a published rate falls back, with a note.
+
+    Raises:
+        InvalidInput: neither a 16-bit nor an fp32 rate, or no bandwidth, is known: nothing can be timed on it.
+    """
+    matmul = constants.matmul
+    peak_16bit = gpu.bf16_tflops or gpu.fp16_tflops or gpu.fp32_tflops
+    if not peak_16bit or not gpu.bandwidth_gb_per_s:
+        raise InvalidInput(f"no rate is known for {gpu.name}: its compute or its memory bandwidth is missing")
+    notes = [] if gpu.bf16_tflops else [f"{gpu.name} has no bf16 rate: its fp16 rate is used"]
+    if gpu.measured_bf16_tflops:
+        sustained = gpu.measured_bf16_tflops * share_of(matmul.of_measured, gpu.architecture)
+    else:
+        sustained = peak_16bit * share_of(matmul.of_peak, gpu.architecture)
+    share = sustained / peak_16bit
+    fp8 = (gpu.fp8_tflops or 0.0) * share * matmul.fp8_relative
+    fp4 = (gpu.fp4_tflops or 0.0) * share * matmul.fp4_relative
+    newer = constants.attention.hopper_relative if gpu.architecture in NEWER_THAN_AMPERE else 1.0
+    return CardRates(
+        name=gpu.name,
+        architecture=gpu.architecture,
+        bandwidth=gpu.bandwidth_gb_per_s * GIGA,
+        peak_16bit=peak_16bit * TERA,
+        matmul_16bit=sustained * TERA,
+        matmul_fp8=max(fp8, sustained) * TERA,
+        matmul_fp4=max(fp4, fp8, sustained) * TERA,
+        matmul_fp32=min(gpu.fp32_tflops * matmul.fp32_share, sustained) * TERA,
+        attention=peak_16bit * TERA * constants.attention.share * newer,
+        nvlink=gpu.nvlink_gb_per_s / 2 * GIGA,
+        pcie=(gpu.pcie_gb_per_s_per_direction) * GIGA,
+        usable_bytes=gpu.usable_gib * GIB,
+        notes=tuple(notes),
+    )
+
+
+def matmul_rate(rates: CardRates, precision: str) -> float:
+    """Sustained operations per second of the linear layers at a compute precision (bf16, fp16, fp8, int8, fp4, fp32)."""
+    if precision in ("fp8", "int8"):
+        return rates.matmul_fp8
+    if precision == "fp4":
+        return rates.matmul_fp4
+    return rates.matmul_fp32 if precision == "fp32" else rates.matmul_16bit

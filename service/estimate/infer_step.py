@@ -1,0 +1,104 @@
+"""InferStep: everything that decides the time of prefill and decode, resolved, and the bytes that each step reads."""
+
+from dataclasses import dataclass, replace
+
+from service.estimate.model_shape import ModelShape
+
+# bytes per quantised weight with scales; blocks of 64 (NF4), groups of 128 (GPTQ, AWQ), 32 (int4), 16 (NVFP4)
+BYTES_PER_WEIGHT = {
+    "nf4": 0.5625,
+    "nf4_double": 0.5159,
+    "gptq": 0.5195,
+    "awq": 0.5195,
+    "gguf_q4_k_m": 0.606,
+    "int4": 0.5625,
+    "int8": 1.02,
+    "fp8": 1.0,
+    "nvfp4": 0.5625,
+    "fp4": 0.5625,
+}
+BYTES_BY_PRECISION = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.02, "int4": 0.5625, "fp4": 0.5625}
+FP8_CACHE_PRECISIONS = ("fp8", "fp4")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferStep:
+    """A batch of `batch` sequences of `prompt` tokens each answered by `answer`, on `tensor` x `pipeline` cards.
+
+    `precision` is that of the weights (bf16, fp16, fp8, int8, int4, fp4, fp32); `quantization` the scheme, if any.
+    `vector_kernels`: weight-only kernels made for one row at a time (GEMV), fast alone and slow in batches.
+    """
+
+    shape: ModelShape
+    precision: str
+    framework: str
+    quantization: str | None = None
+    kv_bytes: float = 2.0
+    batch: int = 1
+    prompt: int = 1
+    answer: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    vector_kernels: bool = False
+    nvlink: bool | None = None
+
+    @property
+    def bytes_per_weight(self) -> float:
+        """Of the linear layers."""
+        by_scheme = BYTES_PER_WEIGHT.get(self.quantization or "")
+        return by_scheme if by_scheme is not None else BYTES_BY_PRECISION.get(self.precision, 2.0)
+
+    @property
+    def is_quantized(self) -> bool:
+        return self.bytes_per_weight < 2.0
+
+    @property
+    def is_four_bit(self) -> bool:
+        return self.bytes_per_weight < 0.7
+
+    def with_batch(self, batch: int) -> "InferStep":
+        """The same work with another batch."""
+        return replace(self, batch=batch)
+
+
+def kv_values_per_token(shape: ModelShape) -> float:
+    """Cached values of one token over all layers: keys and values after grouping, or the latent of MLA."""
+    if shape.kv_lora_rank:
+        return float(shape.layers * (shape.kv_lora_rank + shape.qk_rope_dim))
+    return float(shape.layers * 2 * shape.kv_width)
+
+
+def kv_bytes_read(step: InferStep, context: float) -> float:
+    """Cache bytes that one decode step of one sequence reads; sliding layers read their window only."""
+    shape = step.shape
+    whole = kv_values_per_token(shape) * step.kv_bytes * context
+    if not shape.sliding_window or not shape.sliding_layers or context <= shape.sliding_window:
+        return whole
+    seen = (shape.layers - shape.sliding_layers) + shape.sliding_layers * shape.sliding_window / context
+    return whole * seen / shape.layers
+
+
+def weight_bytes_resident(step: InferStep) -> float:
+    """All weights over all cards: quantised linear layers, embedding and head at 16 bits."""
+    shape = step.shape
+    return shape.linear_params * step.bytes_per_weight + 2.0 * (shape.embedding_params + shape.head_params)
+
+
+def weight_bytes_read(step: InferStep, *, rows: float | None = None) -> float:
+    """Weight bytes of one step over all cards: the active layers and the head; of experts, those that `rows` hit.
+
+    With uniform routing k of E experts a row, `rows` rows hit E (1 - (1 - k / E) ** rows) of them.
+    """
+    shape = step.shape
+    hit = float(step.batch if rows is None else rows)
+    active = max(0.0, shape.params_active - shape.embedding_params - shape.head_params)
+    if shape.is_moe and hit > 1:
+        expert_active = min(
+            active, shape.all_layers * shape.mlp_matrices * shape.hidden * shape.moe_intermediate * 1.0 * shape.experts_per_token
+        )
+        ratio = shape.experts_per_token / shape.experts
+        touched = (1.0 - (1.0 - ratio) ** hit) / ratio
+        active = min(active - expert_active + expert_active * touched, shape.linear_params)
+    head = shape.embedding_params if shape.kind != "encoder" else 0.0
+    head_bytes = 0.82 if step.quantization == "gguf_q4_k_m" else 4.0 if step.precision == "fp32" else 2.0
+    return active * step.bytes_per_weight + head * head_bytes

@@ -1,0 +1,105 @@
+"""Load of one serving replica: how many sequences fit, and how long a token takes at a batch."""
+
+from dataclasses import dataclass
+from math import floor, log2
+
+from service.estimate.card_rates import CardRates, matmul_rate
+from service.estimate.decode import seconds_per_layer
+from service.estimate.infer_step import InferStep, kv_bytes_read, kv_values_per_token, weight_bytes_read, weight_bytes_resident
+from service.estimate.time_constants import TIME, TimeConstants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTime:
+    """One replica decoding `batch` sequences in a steady state: its wall seconds.
+
+    In a steady state every answer of n tokens waits for n steps and for the prefills of the sequences that join
+    meanwhile, one per sequence that leaves: `token_seconds` is what one sequence waits per token.
+    """
+
+    batch: int
+    prompt_seconds: float  # prefill of one prompt
+    step_seconds: float
+    answer: int
+    bound: str  # compute, bandwidth, launch
+
+    @property
+    def token_seconds(self) -> float:
+        return self.step_seconds + self.batch * self.prompt_seconds / self.answer
+
+    @property
+    def first_token_seconds(self) -> float:
+        return self.prompt_seconds + self.step_seconds
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Generated, by the replica."""
+        return self.batch / self.token_seconds
+
+
+def sequences_that_fit(step: InferStep, usable_bytes: float, constants: TimeConstants = TIME) -> int:
+    """Sequences whose caches fit beside the weights of one replica; 0 when the weights do not.
+
+    `usable_bytes` is of one card. Sequences join and leave at different times, so that each holds its prompt and
+    a part of its answer on average.
+    """
+    cost = constants.serving
+    free = cost.memory_fraction * usable_bytes * step.tensor * step.pipeline - weight_bytes_resident(step)
+    per_sequence = kv_values_per_token(step.shape) * step.kv_bytes * (step.prompt + cost.kv_output_fraction * step.answer)
+    if free <= 0:
+        return 0
+    most = cost.max_sequences_experts if step.shape.is_moe else cost.max_sequences
+    return min(floor(free / per_sequence) if per_sequence else int(most), int(most))
+
+
+def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIME) -> BatchTime:
+    """Wall seconds of one replica at `step.batch` sequences of continuous batching."""
+    cost, shape = constants.serving, step.shape
+    compute_rate = matmul_rate(rates, step.precision if step.precision in ("fp8", "fp4", "fp32") else "bf16")
+    compute_rate *= cost.compute_share * (cost.fp4_relative if step.precision == "fp4" else 1.0)
+    compute_rate *= cost.expert_relative if shape.is_moe else 1.0
+    group = (1.0 + cost.tensor_penalty * log2(step.tensor)) / (step.tensor * step.pipeline)
+    prompt_flops = (2.0 * shape.params_active + 2.0 * shape.layers * shape.q_width * step.prompt) * step.prompt
+    context = step.prompt + step.answer / 2.0
+    read = weight_bytes_read(step) + kv_bytes_read(step, context) * step.batch
+    memory = read / (rates.bandwidth * constants.decode.bandwidth_share)
+    compute = 2.0 * shape.params_active * step.batch / compute_rate
+    launch = shape.layers * seconds_per_layer(step, constants) * cost.step_overhead_relative * step.tensor
+    parts = {"compute": compute, "bandwidth": memory, "launch": launch}
+    overlapped = max(memory, compute) + cost.overlap_rest * min(memory, compute)
+    return BatchTime(
+        batch=step.batch,
+        prompt_seconds=prompt_flops / compute_rate * group,
+        step_seconds=(overlapped + launch) * group,
+        answer=step.answer,
+        bound=max(parts, key=parts.__getitem__),
+    )
+
+
+def largest_batch_within(
+    step: InferStep,
+    rates: CardRates,
+    *,
+    most: int,
+    time_to_first_token_seconds: float | None,
+    time_per_output_token_seconds: float | None,
+    constants: TimeConstants = TIME,
+) -> BatchTime | None:
+    """The largest batch up to `most` that meets both targets, by bisection (latency grows with the batch); None: none does."""
+
+    def meets(load: BatchTime) -> bool:
+        first = time_to_first_token_seconds is None or load.first_token_seconds <= time_to_first_token_seconds
+        return first and (time_per_output_token_seconds is None or load.token_seconds <= time_per_output_token_seconds)
+
+    best = batch_time(step.with_batch(most), rates, constants)
+    if meets(best):
+        return best
+    low, high = 1, most
+    best = batch_time(step.with_batch(1), rates, constants)
+    if not meets(best):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = batch_time(step.with_batch(middle), rates, constants)
+        low, high, best = (middle, high, tried) if meets(tried) else (low, middle, best)
+    return best
