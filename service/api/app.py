@@ -1,0 +1,66 @@
+"""The REST doors: one FastAPI application, built from what it is given. It reads no setting, no clock and no environment."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.api import docs, health, offers, problem_pages, tables
+from service.api.context import Context
+from service.api.document import openapi_of
+from service.api.faults import parameter_faults
+from service.api.gate import Gate
+from service.api.problems import Refusal, problem_response, refusal_of_status
+
+VERSION = "0.1.0"  # as pyproject.toml has it; a test compares
+DESCRIPTION = (
+    "Where is a GPU workload cheapest to run: which cloud offer, on demand or spot, or your own hardware. "
+    "Every answer is dated, every dollar is a named line, and what was left out is counted with its reason. "
+    "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
+)
+_RESOURCES = (offers, tables, problem_pages, health, docs)
+
+
+def create_app(context: Context) -> FastAPI:
+    """The application. `context` is what its operations read: prices, database, clock."""
+    app = FastAPI(
+        title="gpu-cost-optimizer",
+        summary="Where to run a GPU workload at the least cost.",
+        description=DESCRIPTION,
+        version=VERSION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        exception_handlers={RequestValidationError: _invalid_parameters, HTTPException: _refused_by_router},
+    )
+    app.state.context = context
+    for resource in _RESOURCES:
+        app.include_router(resource.router)
+    app.add_middleware(Gate, observe=context.observe)
+    app.openapi = lambda: openapi_of(app)  # type: ignore[method-assign]  # FastAPI's documented way to replace it
+    return app
+
+
+async def _invalid_parameters(request: Request, error: Any) -> Response:
+    faults = parameter_faults(error.errors())
+    first = f"{faults[0]['pointer']}: {faults[0]['message']}" if faults else ""
+    return problem_response(Refusal("invalid-input", first, faults), request.scope["request_id"])
+
+
+async def _refused_by_router(request: Request, error: Any) -> Response:
+    headers = {name: value for name, value in (error.headers or {}).items() if name.lower() in ("allow", "retry-after")}
+    return problem_response(refusal_of_status(error.status_code, headers), request.scope["request_id"])
+
+
+def bare_app() -> FastAPI:
+    """The application without anything behind it: enough to describe itself."""
+
+    def nothing(*_: object) -> None:
+        return None
+
+    return create_app(Context(clock=lambda: datetime.now(UTC), market=nothing, observe=nothing))

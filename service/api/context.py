@@ -1,0 +1,32 @@
+"""Context: what the operations of the REST doors read; made once by service.main and never changed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.requests import Request
+
+from service.api.problems import Refusal
+from service.solver.market import Market
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The parts that the doors are built on."""
+
+    clock: Callable[[], datetime]
+    market: Callable[[], Market | None]  # the newest snapshot in memory
+    observe: Callable[[str, str, int, float], None]  # method, route, status, seconds of each answer
+
+    def require_market(self) -> Market:
+        """The newest snapshot. Raises Refusal (503) when there is no price at all."""
+        market = self.market()
+        if market is None or market.offers == 0:
+            raise Refusal("no-prices", headers={"Retry-After": "30"})
+        return market
+
+
+def context_of(request: Request) -> Context:
+    """The context of the application that answers this request."""
+    context: Context = request.app.state.context
+    return context

@@ -1,0 +1,191 @@
+"""Problems: the one shape of every error answer (RFC 9457), and the status of each error class.
+
+No other module maps an error to a status. A problem never repeats raw input: it says where and what is allowed.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from providers.errors import (
+    InvalidInput,
+    OptimizerError,
+    ProviderError,
+    UnknownGpu,
+    UnknownModel,
+)
+
+MEDIA_TYPE = "application/problem+json"
+MAX_FAULTS = 20  # a body of a megabyte can hold 100,000 unknown fields: the first are enough to mend it
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One documented problem type: what `GET /problems/{code}` answers."""
+
+    status: int
+    title: str
+    explained: str
+
+
+KINDS: dict[str, Kind] = {
+    "bad-request": Kind(400, "The request is not understood", "The request as a whole is malformed."),
+    "invalid-json": Kind(
+        400, "The body is not JSON", "Send one JSON document in UTF-8, without byte order mark, nested at most 64 levels deep."
+    ),
+    "invalid-cursor": Kind(
+        400,
+        "The cursor does not belong to this query",
+        "A cursor holds for the filter, the sort and the price snapshot it was made for. Begin again without it.",
+    ),
+    "not-found": Kind(404, "Nothing is here", "No resource has this path or this name. GET /docs lists all operations."),
+    "method-not-allowed": Kind(405, "The path has no such method", "The header Allow lists the methods of this path."),
+    "conflict": Kind(409, "The resource is not in a state for this", "The detail says which state it is in."),
+    "precondition-failed": Kind(
+        412, "The resource has changed", "If-Match does not name its present version. Read it again and repeat the change."
+    ),
+    "payload-too-large": Kind(413, "The body is too large", "A body may have 1 MiB."),
+    "unsupported-media-type": Kind(
+        415, "The body is not declared as JSON", "Send Content-Type: application/json, in UTF-8, not compressed."
+    ),
+    "invalid-input": Kind(
+        422,
+        "A value is refused",
+        "Each of `errors` says where (a JSON pointer), what is wrong and, where it is a list, what is allowed.",
+    ),
+    "unknown-gpu": Kind(
+        422, "No GPU of the table has this name", "`allowed` holds the nearest known names; GET /gpus lists all."
+    ),
+    "unknown-model": Kind(
+        422,
+        "No model of the table has this name",
+        '`allowed` holds the nearest known names; GET /models lists all. {"params_b": 7} or a config.json also do.',
+    ),
+    "precondition-required": Kind(
+        428, "The change needs If-Match", "Read the resource and send its ETag as If-Match, so that no other change is lost."
+    ),
+    "too-many-requests": Kind(429, "Too many requests", "Retry-After says how many seconds to wait."),
+    "internal": Kind(
+        500, "An error of the service", "It is logged under the id in `instance`. Nothing was changed by this request."
+    ),
+    "no-prices": Kind(
+        503, "There is no price yet", "No provider has been read and no reference prices are loaded. GET /providers says why."
+    ),
+    "unavailable": Kind(503, "A part of the service is not available", "The detail says which. Try again in a few seconds."),
+    "provider-error": Kind(
+        502, "A provider could not be read", "The last good prices stay in use. GET /providers says since when."
+    ),
+    "provider-needs-key": Kind(
+        409, "The provider needs credentials", "Set its key (GPUPLAN_PROVIDERS__<NAME>__API_KEY) and start the service again."
+    ),
+    "provider-disabled": Kind(
+        409, "The provider is off", "Set GPUPLAN_PROVIDERS__<NAME>__ENABLED=true and start the service again."
+    ),
+}
+
+_BY_STATUS = {
+    400: "bad-request",
+    404: "not-found",
+    405: "method-not-allowed",
+    409: "conflict",
+    412: "precondition-failed",
+    413: "payload-too-large",
+    415: "unsupported-media-type",
+    422: "invalid-input",
+    428: "precondition-required",
+    429: "too-many-requests",
+    503: "unavailable",
+}
+
+# The first class that fits; the rest of OptimizerError is ours: 500.
+_CODE_OF: tuple[tuple[type[OptimizerError], str], ...] = (
+    (UnknownGpu, "unknown-gpu"),
+    (UnknownModel, "unknown-model"),
+    (InvalidInput, "invalid-input"),
+    (ProviderError, "provider-error"),
+)
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with the request."""
+
+    pointer: str = Field(
+        description="JSON pointer (RFC 6901) of the value; of a parameter, its name after a slash; empty: the whole"
+    )
+    code: str = Field(description="stable name of the fault: unknown_field, missing, wrong_type, out_of_range, not_finite, ...")
+    message: str
+    allowed: list[str] | None = Field(default=None, description="what would be accepted, or the nearest known names")
+    place: Annotated[str, Field(alias="in", description="body, query, path or header")] = "body"
+
+
+class Problem(BaseModel):
+    """The answer to every request that fails (RFC 9457)."""
+
+    type: str = Field(description="a documented page of this service", examples=["/problems/invalid-input"])
+    title: str
+    status: int = Field(ge=400, le=599)
+    detail: str
+    instance: str = Field(description="names this very request; the log has it under the same id")
+    code: str = Field(description="the stable name of the problem")
+    errors: list[Fault] = []
+
+
+@dataclass(slots=True)
+class Refusal(Exception):
+    """Raised by this door when it refuses a request by itself."""
+
+    code: str
+    detail: str = ""
+    faults: Sequence[Mapping[str, object]] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def fault(
+    pointer: str, code: str, message: str, *, allowed: Sequence[str] | None = None, place: str = "body"
+) -> dict[str, object]:
+    """One entry of `errors`."""
+    entry: dict[str, object] = {"pointer": pointer, "code": code, "message": message, "in": place}
+    if allowed:
+        entry["allowed"] = list(allowed)
+    return entry
+
+
+def problem_response(refusal: Refusal, request_id: str) -> Response:
+    """The refusal as application/problem+json."""
+    kind = KINDS[refusal.code]
+    body = {
+        "type": f"/problems/{refusal.code}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": refusal.detail or kind.explained,
+        "instance": f"urn:gpuplan:request:{request_id}",
+        "code": refusal.code,
+        "errors": list(refusal.faults[:MAX_FAULTS]),
+    }
+    headers = {"Cache-Control": "no-store", **refusal.headers}
+    return Response(json.dumps(body), status_code=kind.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def refusal_of_status(status: int, headers: Mapping[str, str] | None = None) -> Refusal:
+    """What the router or a library refused, in our words."""
+    code = _BY_STATUS.get(status, "bad-request" if 400 <= status < 500 else "internal")
+    return Refusal(code, headers=headers or {})
+
+
+def refusal_of(error: OptimizerError, place: str = "body") -> Refusal:
+    """The problem of one of our errors, found in this part of the request.
+
+    A refused name is not repeated: its pointer and the nearest names are given.
+    """
+    code = next((code for kind, code in _CODE_OF if isinstance(error, kind)), "internal")
+    if isinstance(error, UnknownGpu | UnknownModel):
+        near = f"; the nearest names are {', '.join(error.allowed[:5])}" if error.allowed else ""
+        detail = f"{KINDS[code].title}{near}"
+        return Refusal(code, detail, [fault(error.pointer, code.replace("-", "_"), detail, allowed=error.allowed, place=place)])
+    if isinstance(error, InvalidInput):
+        return Refusal(code, str(error), [fault(error.pointer, "refused", str(error), allowed=error.allowed, place=place)])
+    return Refusal(code)

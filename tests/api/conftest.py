@@ -1,0 +1,114 @@
+"""An application on a small market in memory, with a clock that stands still."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+from starlette.testclient import TestClient
+
+from providers.offer import Arch, Availability, CapacityType, Interconnect, Offer, PriceBasis, Tenancy
+from service.api.app import create_app
+from service.api.context import Context
+from service.solver.columns import columns_of
+from service.solver.market import FeedStatus, Market
+
+NOW = datetime(2026, 3, 2, 12, 0, 30, tzinfo=UTC)
+SEEN = datetime(2026, 3, 2, 11, 58, tzinfo=UTC)
+
+_LAMBDA = Offer(
+    feed="lambda",
+    provider="lambda",
+    tier="on-demand",
+    instance_type="gpu_1x_h100_sxm5",
+    gpu="H100-SXM",
+    gpu_count=1,
+    gpu_memory_gb=80,
+    form_factor="SXM5",
+    capacity_type=CapacityType.ON_DEMAND,
+    tenancy=Tenancy.PROVIDER_DATACENTER,
+    region="us-east-1",
+    country="US",
+    usd_per_hour=Decimal("3.29"),
+    arch=Arch.X86_64,
+    availability=Availability.AVAILABLE,
+    vcpus=26,
+    memory_gib=225,
+    observed_at=SEEN,
+    source="GET /instance-types",
+)
+_VAST = replace(
+    _LAMBDA,
+    feed="vast",
+    provider="vast",
+    tier="verified",
+    instance_type=None,
+    gpu="RTX 4090",
+    gpu_memory_gb=24,
+    form_factor="PCIe",
+    tenancy=Tenancy.COMMUNITY_HOST,
+    region="Sweden",
+    country="SE",
+    machine_id="m1",
+    usd_per_hour=Decimal("0.40"),
+    source="POST /bundles",
+)
+OFFERS = (
+    _LAMBDA,
+    replace(
+        _LAMBDA, instance_type="gpu_8x_h100_sxm5", gpu_count=8, usd_per_hour=Decimal("23.92"), interconnect=Interconnect.NVLINK,
+        vcpus=208, memory_gib=1800,
+    ),
+    replace(
+        _LAMBDA, instance_type="gpu_1x_a100_sxm4", gpu="A100-SXM4-80GB", form_factor="SXM4", usd_per_hour=Decimal("1.79"),
+        region="europe-central-1", country="DE", availability=Availability.UNAVAILABLE,
+    ),
+    _VAST,
+    replace(
+        _VAST, machine_id="m2", gpu_count=4, usd_per_hour=Decimal("0.80"), capacity_type=CapacityType.SPOT,
+        price_basis=PriceBasis.BID_FLOOR,
+    ),
+    replace(_VAST, machine_id="m3", gpu="L4", gpu_count=0.125, gpu_memory_gb=3, usd_per_hour=Decimal("0.2024")),
+    replace(
+        _LAMBDA, feed="reference", provider="aws", tier="on-demand", instance_type="p5.48xlarge", gpu_count=8,
+        usd_per_hour=Decimal("55.04"), tenancy=Tenancy.HYPERSCALER, availability=Availability.UNKNOWN, region="eu-central-1",
+        country="DE", is_dated=True, as_of=date(2026, 2, 1), source="public list price", interconnect=Interconnect.NVLINK,
+    ),
+)  # fmt: skip
+
+
+def market_of(offers, *, snapshot_id="s1"):
+    feeds = sorted({offer.feed for offer in offers})
+    return Market.build(
+        {feed: columns_of([offer for offer in offers if offer.feed == feed]) for feed in feeds},
+        [FeedStatus(name=feed, last_success_at=SEEN, last_attempt_at=SEEN, interval_seconds=300) for feed in feeds],
+        snapshot_id=snapshot_id,
+        as_of=SEEN,
+    )
+
+
+class Holder:
+    """The newest market, as the doors read it; a test may swap it."""
+
+    def __init__(self, market):
+        self.market = market
+
+
+@pytest.fixture(scope="session")
+def market():
+    return market_of(OFFERS)
+
+
+@pytest.fixture
+def holder(market):
+    return Holder(market)
+
+
+@pytest.fixture
+def app(holder):
+    return create_app(Context(clock=lambda: NOW, market=lambda: holder.market, observe=lambda *_: None))
+
+
+@pytest.fixture
+def client(app):
+    return TestClient(app)
