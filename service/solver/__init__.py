@@ -1,0 +1,1 @@
+"""The solver: one pure function from a request and a market to a plan."""
