@@ -48,10 +48,7 @@ def rates_of(gpu: Gpu, constants: TimeConstants = TIME) -> CardRates:
     if not peak_16bit or not gpu.bandwidth_gb_per_s:
         raise InvalidInput(f"no rate is known for {gpu.name}: its compute or its memory bandwidth is missing")
     notes = [] if gpu.bf16_tflops else [f"{gpu.name} has no bf16 rate: its fp16 rate is used"]
-    if gpu.measured_bf16_tflops:
-        sustained = gpu.measured_bf16_tflops * share_of(matmul.of_measured, gpu.architecture)
-    else:
-        sustained = peak_16bit * share_of(matmul.of_peak, gpu.architecture)
+    sustained = _sustained_tflops(gpu, peak_16bit, constants)
     share = sustained / peak_16bit
     fp8 = (gpu.fp8_tflops or 0.0) * share * matmul.fp8_relative
     fp4 = (gpu.fp4_tflops or 0.0) * share * matmul.fp4_relative
@@ -71,6 +68,24 @@ def rates_of(gpu: Gpu, constants: TimeConstants = TIME) -> CardRates:
         usable_bytes=gpu.usable_gib * GIB,
         notes=tuple(notes),
     )
+
+
+def _sustained_tflops(gpu: Gpu, peak_16bit: float, constants: TimeConstants) -> float:
+    """16-bit matmul rate of a long step: a share of the measured rate, else of the peak as far as the power lasts.
+
+    A card with fewer watts per TFLOPS than the reference of its kind lowers its clock: rate ~ power ** 0.67.
+    """
+    matmul, kind = constants.matmul, architecture_kind(gpu)
+    if gpu.measured_bf16_tflops:
+        return gpu.measured_bf16_tflops * share_of(matmul.of_measured, kind)
+    wanted = share_of(matmul.watts_per_tflops, kind) * peak_16bit
+    power = min(1.0, gpu.tdp_watts / wanted) if wanted else 1.0
+    return peak_16bit * share_of(matmul.of_peak, kind) * power**matmul.power_exponent
+
+
+def architecture_kind(gpu: Gpu) -> str:
+    """The architecture, with " GDDR" behind it for the workstation and consumer chips of that name."""
+    return f"{gpu.architecture} GDDR" if gpu.memory_type.startswith("GDDR") else gpu.architecture
 
 
 def matmul_rate(rates: CardRates, precision: str) -> float:

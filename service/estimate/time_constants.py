@@ -21,7 +21,8 @@ class Matmul:
     fp4_relative: float
     megatron_fp8: float
     expert_relative: float
-    low_power_relative: float
+    watts_per_tflops: Shares
+    power_exponent: float
     fp32_share: float
 
 

@@ -1,0 +1,200 @@
+"""Score of the time model on a table of measured throughput: what `gpuplan evaluate throughput` prints."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import Any
+
+from providers.errors import InvalidInput, OptimizerError
+from service.estimate.card_rates import rates_of
+from service.estimate.decode import decode_seconds_per_token
+from service.estimate.prefill import prefill_seconds
+from service.estimate.runtime import step_time
+from service.estimate.serving_load import batch_time, sequences_that_fit
+from service.estimate.throughput_rows import ReadRow, Row, read_row
+from service.estimate.time_constants import TIME, TimeConstants
+from service.estimate.train_step import TrainStep
+
+NOT_SCORED = "C"  # confidence of rows that contradict their own configuration
+GROUPS = ("class", "table", "framework")
+WORST_ROWS = 10
+TOKENS_COLUMN = "tokens_per_s_per_gpu"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredRow:
+    """One row, estimated. `error_percent` is of tokens per second; below 0: the estimate is slower than the measurement."""
+
+    id: str
+    kind: str  # train_full, train_lora, train_qlora, decode, prefill, serving
+    table: str
+    framework: str
+    measured: float  # tokens per second and GPU
+    estimated: float
+    estimated_low: float  # the safe value: seconds at the high end of the range
+    notes: tuple[str, ...]
+
+    @property
+    def error_percent(self) -> float:
+        return 100.0 * (self.estimated / self.measured - 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRow:
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassScore:
+    """Errors in percent. Under-predicted means too few seconds: more tokens per second promised than were measured."""
+
+    count: int
+    median_ape: float | None
+    p90_ape: float | None
+    under_point: float | None
+    under_safe: float | None
+    table_mean_median: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputScore:
+    """`rows` counts all rows given, confidence C among them; `scored` + `failed` are those of A and B."""
+
+    rows: int
+    scored: tuple[ScoredRow, ...]
+    failures: tuple[FailedRow, ...]
+    overall: ClassScore
+    classes: Mapping[str, ClassScore]
+    groups: Mapping[str, ClassScore]  # by table or framework, where asked
+
+    def as_json(self) -> dict[str, Any]:
+        """The keys that scripts rely on."""
+        whole = self.overall.as_json()
+        whole.pop("count")
+        worst = sorted(self.scored, key=lambda row: -abs(row.error_percent))[:WORST_ROWS]
+        return {
+            "rows": self.rows,
+            "scored": len(self.scored),
+            "failed": len(self.failures),
+            "failures": [{"id": failure.id, "reason": failure.reason} for failure in self.failures],
+            **whole,
+            "classes": {name: score.as_json() for name, score in self.classes.items()},
+            "groups": {name: score.as_json() for name, score in self.groups.items()},
+            "worst": [
+                {"id": row.id, "table": row.table, "error_percent": row.error_percent, "notes": list(row.notes)} for row in worst
+            ],
+        }
+
+
+def evaluate_throughput(
+    rows: Iterable[Row],
+    *,
+    by: str = "class",
+    hide_framework: bool = False,
+    constants: TimeConstants = TIME,
+) -> ThroughputScore:
+    """Every row estimated and compared; a row that cannot be estimated is named in `failures`.
+
+    Args:
+        rows: of a CSV file with the columns of tests/accuracy/throughput.csv.
+        by: class, table or framework: what `groups` holds.
+    Raises:
+        InvalidInput: `by` is none of these.
+    """
+    if by not in GROUPS:
+        raise InvalidInput("the grouping is not known", pointer="/by", allowed=GROUPS)
+    scored: list[ScoredRow] = []
+    failures: list[FailedRow] = []
+    count = 0
+    for row in rows:
+        count += 1
+        if (row.get("confidence") or "").strip().upper() == NOT_SCORED:
+            continue
+        name = (row.get("id") or "").strip() or f"row {count}"
+        try:
+            scored.append(_scored(name, row, hide_framework, constants))
+        except (OptimizerError, ValueError, ZeroDivisionError) as error:
+            failures.append(FailedRow(id=name, reason=str(error)))
+    return ThroughputScore(
+        rows=count,
+        scored=tuple(scored),
+        failures=tuple(failures),
+        overall=_class_score(scored),
+        classes=_classes(scored),
+        groups=_groups(scored, by),
+    )
+
+
+def tokens_per_second_per_gpu(read: ReadRow, constants: TimeConstants = TIME) -> float:
+    """What the model expects of a row, in the unit of the tables."""
+    rates = rates_of(read.gpu, constants)
+    step = read.step
+    if isinstance(step, TrainStep):
+        return 1.0 / step_time(step, rates, constants).total
+    cards = step.tensor * step.pipeline
+    if read.phase == "serving":
+        fitting = sequences_that_fit(step, rates.usable_bytes, constants)
+        if fitting < 1:
+            raise InvalidInput("the memory cannot hold the weights and one sequence")
+        batch = min(step.batch, fitting) if step.batch else fitting
+        return batch_time(step.with_batch(batch), rates, constants).tokens_per_second / cards
+    step = step.with_batch(max(1, step.batch))
+    if read.phase == "prefill":
+        return step.batch * step.prompt / prefill_seconds(step, rates, constants) / cards
+    return 1.0 / decode_seconds_per_token(step, rates, constants) / cards
+
+
+def class_of(read: ReadRow) -> str:
+    """Throughput class of a row."""
+    return f"train_{read.step.technique}" if isinstance(read.step, TrainStep) else read.phase
+
+
+def _scored(name: str, row: Row, hide_framework: bool, constants: TimeConstants) -> ScoredRow:
+    read = read_row(row, hide_framework=hide_framework)
+    measured = float(row.get(TOKENS_COLUMN) or 0.0)
+    if not 0.0 < measured < float("inf"):
+        raise InvalidInput(f"the column {TOKENS_COLUMN} holds no rate above 0")
+    estimated = tokens_per_second_per_gpu(read, constants)
+    kind = class_of(read)
+    return ScoredRow(
+        id=name,
+        kind=kind,
+        table=(row.get("source") or "").strip(),
+        framework=read.step.framework,
+        measured=measured,
+        estimated=estimated,
+        estimated_low=estimated / constants.error[kind][1],
+        notes=read.notes,
+    )
+
+
+def _classes(rows: list[ScoredRow]) -> dict[str, ClassScore]:
+    kinds = ("train", "train_full", "train_lora", "train_qlora", "decode", "prefill", "serving")
+    return {kind: _class_score([row for row in rows if row.kind == kind or row.kind.startswith(f"{kind}_")]) for kind in kinds}
+
+
+def _groups(rows: list[ScoredRow], by: str) -> dict[str, ClassScore]:
+    key = {"class": "kind", "table": "table", "framework": "framework"}[by]
+    names = sorted({getattr(row, key) for row in rows})
+    return {name: _class_score([row for row in rows if getattr(row, key) == name]) for name in names}
+
+
+def _class_score(rows: list[ScoredRow]) -> ClassScore:
+    """None for every figure of an empty class: unknown is not zero."""
+    if not rows:
+        return ClassScore(count=0, median_ape=None, p90_ape=None, under_point=None, under_safe=None, table_mean_median=None)
+    errors = sorted(abs(row.error_percent) for row in rows)
+    tables = {row.table for row in rows}
+    by_table = [median(abs(row.error_percent) for row in rows if row.table == table) for table in tables]
+    return ClassScore(
+        count=len(rows),
+        median_ape=median(errors),
+        p90_ape=errors[min(len(errors) - 1, int(0.9 * len(errors)))],
+        under_point=100.0 * sum(row.estimated > row.measured for row in rows) / len(rows),
+        under_safe=100.0 * sum(row.estimated_low > row.measured for row in rows) / len(rows),
+        table_mean_median=mean(by_table),
+    )
