@@ -15,6 +15,7 @@ from service.api.document import openapi_of
 from service.api.faults import parameter_faults
 from service.api.gate import Gate
 from service.api.problems import Refusal, problem_response, refusal_of_status
+from service.metrics import Metrics
 
 VERSION = "0.1.0"  # as pyproject.toml has it; a test compares
 DESCRIPTION = (
@@ -41,7 +42,7 @@ def create_app(context: Context) -> FastAPI:
     app.state.context = context
     for resource in _RESOURCES:
         app.include_router(resource.router)
-    app.add_middleware(Gate, observe=context.observe)
+    app.add_middleware(Gate, observe=context.metrics.observe)
     app.openapi = lambda: openapi_of(app)  # type: ignore[method-assign]  # FastAPI's documented way to replace it
     return app
 
@@ -60,7 +61,6 @@ async def _refused_by_router(request: Request, error: Any) -> Response:
 def bare_app() -> FastAPI:
     """The application without anything behind it: enough to describe itself."""
 
-    def nothing(*_: object) -> None:
-        return None
-
-    return create_app(Context(clock=lambda: datetime.now(UTC), market=nothing, observe=nothing))
+    return create_app(
+        Context(clock=lambda: datetime.now(UTC), market=lambda: None, database_answers=lambda: True, metrics=Metrics())
+    )

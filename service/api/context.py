@@ -7,6 +7,7 @@ from datetime import datetime
 from starlette.requests import Request
 
 from service.api.problems import Refusal
+from service.metrics import Metrics
 from service.solver.market import Market
 
 
@@ -16,7 +17,8 @@ class Context:
 
     clock: Callable[[], datetime]
     market: Callable[[], Market | None]  # the newest snapshot in memory
-    observe: Callable[[str, str, int, float], None]  # method, route, status, seconds of each answer
+    database_answers: Callable[[], bool]
+    metrics: Metrics
 
     def require_market(self) -> Market:
         """The newest snapshot. Raises Refusal (503) when there is no price at all."""

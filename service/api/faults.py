@@ -37,9 +37,8 @@ def parameter_faults(errors: Sequence[Any]) -> list[dict[str, object]]:
     entries = []
     for one in errors[:MAX_FAULTS]:
         place, *path = one["loc"]
-        name = path[0] if path else ""
         entries.append(
-            fault(pointer_of([name]), _code(one["type"]), _message(one), allowed=_allowed(one), place=str(place).split(".")[0])
+            fault(pointer_of(path), _code(one["type"]), _message(one), allowed=_allowed(one), place=str(place).split(".")[0])
         )
     return entries
 

@@ -35,8 +35,6 @@ class OfferSort(StrEnum):
     USD_PER_GPU_HOUR_DESCENDING = "-usd_per_gpu_hour"
     GPU_MEMORY_GB = "gpu_memory_gb"
     GPU_MEMORY_GB_DESCENDING = "-gpu_memory_gb"
-    GPU_COUNT = "gpu_count"
-    GPU_COUNT_DESCENDING = "-gpu_count"
 
 
 class OffersQuery(BaseModel):

@@ -1,6 +1,6 @@
 """Offers: which rows of the market meet a query, in which order, and how each is shown."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,11 @@ import numpy as np
 from providers.errors import InvalidInput, UnknownGpu
 from providers.gpus import select_gpus
 from service.domain.offers import ListedOffer, OfferPage, OffersQuery
-from service.solver.columns import Bools, FeedColumns, Ints
+from service.solver.columns import Ints
+from service.solver.listing import OfferFilter
 from service.solver.market import Market
 
-_HALF_MICRO = 5e-7  # prices are whole micro-dollars: what is nearer than half of one is equal
+_ROUNDING = 1 + 1e-9  # a limit per GPU times the count is a rounded number
 
 
 def list_offers(market: Market, query: OffersQuery, *, start: int = 0) -> OfferPage:
@@ -36,20 +37,30 @@ def list_offers(market: Market, query: OffersQuery, *, start: int = 0) -> OfferP
 
 
 def ordered_rows(market: Market, query: OffersQuery) -> Ints:
-    """Row numbers of the offers that meet the query, in its order; equal ones by offer id, so that pages never overlap."""
+    """Row numbers of the offers that meet the query, in its order, those with a suspect price behind all others."""
     _refuse_contradictions(query)
-    cards = _cards(query.gpu)
-    rows: list[Ints] = []
-    keys: list[Any] = []
-    for feed, base, suspect in zip(market.feeds, market.bases, market.suspect, strict=False):
-        found = np.flatnonzero(_mask(feed, query, cards))
-        rows.append(found + base)
-        keys.append((_sort_value(feed, query.sort, found), suspect[found], feed.arrays["offer_id"][found]))
-    if not rows:
-        return np.zeros(0, dtype=np.int64)
-    value, suspect_all, offer_id = (np.concatenate([key[at] for key in keys]) for at in range(3))
-    order = np.lexsort((offer_id, value, suspect_all))
-    return np.concatenate(rows)[order]
+    found = market.select(_filter(query), sort=query.sort.value)
+    is_suspect = np.concatenate([*market.suspect, np.zeros(0, dtype=np.bool_)])[found]
+    ordered: Ints = found[np.argsort(is_suspect, kind="stable")]
+    return ordered
+
+
+def _filter(query: OffersQuery) -> OfferFilter:
+    per_gpu = query.max_usd_per_gpu_hour
+    return OfferFilter(
+        gpus=_cards(query.gpu),
+        min_gpu_memory_gb=query.min_memory_gb,
+        min_gpu_count=query.min_count if query.count is None else query.count,
+        max_gpu_count=query.max_count if query.count is None else query.count,
+        providers=query.provider or None,
+        countries=query.country or None,
+        regions=query.region or None,
+        capacity_types=query.capacity_type or None,
+        tenancies=query.tenancy or None,
+        availabilities=query.availability or None,
+        max_usd_per_hour=query.max_usd_per_hour,
+        max_usd_per_gpu_hour=None if per_gpu is None else per_gpu * _ROUNDING,
+    )
 
 
 def _refuse_contradictions(query: OffersQuery) -> None:
@@ -69,54 +80,6 @@ def _cards(names: Sequence[str]) -> frozenset[str] | None:
         except UnknownGpu as error:
             raise UnknownGpu(str(error), pointer="/gpu", allowed=error.allowed) from error
     return frozenset(cards)
-
-
-def _mask(feed: FeedColumns, query: OffersQuery, cards: frozenset[str] | None) -> Bools:
-    keep = np.ones(feed.rows, dtype=np.bool_)
-    wanted: tuple[tuple[str, Collection[str] | None], ...] = (
-        ("gpu", cards),
-        ("provider", query.provider or None),
-        ("country", query.country or None),
-        ("region", query.region or None),
-        ("capacity_type", query.capacity_type or None),
-        ("tenancy", query.tenancy or None),
-        ("availability", query.availability or None),
-    )
-    for name, words in wanted:
-        if words is not None:
-            keep &= _is_one_of(feed, name, words)
-    count, memory, price = feed.arrays["gpu_count"], feed.arrays["gpu_memory_gb"], feed.usd_per_hour
-    if query.min_memory_gb is not None:
-        keep &= memory >= query.min_memory_gb
-    if query.count is not None:
-        keep &= count == query.count
-    if query.min_count is not None:
-        keep &= count >= query.min_count
-    if query.max_count is not None:
-        keep &= count <= query.max_count
-    if query.max_usd_per_hour is not None:
-        keep &= price <= query.max_usd_per_hour
-    if query.max_usd_per_gpu_hour is not None:
-        keep &= price <= query.max_usd_per_gpu_hour * count + _HALF_MICRO
-    return keep
-
-
-def _is_one_of(feed: FeedColumns, name: str, words: Collection[str]) -> Bools:
-    """Judged once per word of the column's vocabulary; the last place stands for an unknown value, which meets nothing."""
-    judged = np.array([*(word in words for word in feed.words[name]), False], dtype=np.bool_)
-    found: Bools = judged[feed.arrays[name]]
-    return found
-
-
-def _sort_value(feed: FeedColumns, sort: str, rows: Ints) -> Any:
-    name = sort.removeprefix("-")
-    if name == "usd_per_gpu_hour":
-        value = feed.usd_per_hour[rows] / feed.arrays["gpu_count"][rows]
-    elif name == "usd_per_hour":
-        value = feed.usd_per_hour[rows]
-    else:
-        value = feed.arrays[name][rows]
-    return -value if sort.startswith("-") else value
 
 
 def _listed(market: Market, index: int) -> ListedOffer:
@@ -165,8 +128,11 @@ def _usd(amount: Any) -> float | None:
 
 
 def _nearest_in_stock(market: Market, query: OffersQuery) -> tuple[str, ...]:
-    from rapidfuzz import fuzz, process  # only an empty answer needs it
+    from rapidfuzz import fuzz, process, utils  # only an empty answer needs it
 
     offered = sorted({word for feed in market.feeds for word in feed.words["gpu"]})
-    hits = [process.extract(name, offered, scorer=fuzz.WRatio, limit=3, score_cutoff=60) for name in query.gpu]
+    hits = [
+        process.extract(name, offered, scorer=fuzz.WRatio, processor=utils.default_process, limit=3, score_cutoff=60)
+        for name in query.gpu
+    ]
     return tuple(dict.fromkeys(name for group in hits for name, _, _ in group))

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from providers.offer import Arch, Availability, CapacityType, Interconnect, Offer, PriceBasis, Tenancy
 from service.api.app import create_app
 from service.api.context import Context
+from service.metrics import Metrics
 from service.solver.columns import columns_of
 from service.solver.market import FeedStatus, Market
 
@@ -92,6 +93,7 @@ class Holder:
 
     def __init__(self, market):
         self.market = market
+        self.database_answers = True
 
 
 @pytest.fixture(scope="session")
@@ -106,9 +108,19 @@ def holder(market):
 
 @pytest.fixture
 def app(holder):
-    return create_app(Context(clock=lambda: NOW, market=lambda: holder.market, observe=lambda *_: None))
+    return create_app(
+        Context(
+            clock=lambda: NOW, market=lambda: holder.market, database_answers=lambda: holder.database_answers, metrics=Metrics()
+        )
+    )
 
 
 @pytest.fixture
 def client(app):
     return TestClient(app)
+
+
+@pytest.fixture
+def market_with():
+    """A market with one more Lambda H100 that differs in what is given."""
+    return lambda change: market_of([*OFFERS, replace(OFFERS[0], **change)])
