@@ -1,0 +1,199 @@
+"""AWS EC2: on-demand prices by region and, with credentials, spot prices by zone.
+
+With credentials: Price List Query API, EC2 DescribeInstanceTypes and DescribeSpotPriceHistory, and the Spot Advisor
+file. Without: the public bulk price list and the shipped table of machines, no spot.
+Each region is a failure domain of its own: a region that cannot be read whole keeps its last good prices.
+Source: API models of botocore 1.44.8 and AWS Billing documentation, read 2026-10. Prices in dollars, whole machine.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import SecretStr
+
+from providers.aws.advisor import SPOT_ADVISOR_URL, fetch_advisor
+from providers.aws.bulk import BULK_BASE_URL, KeptRows, fetch_bulk_region, region_paths
+from providers.aws.calls import ClientFactory, client_factory, closing_client, our_errors, pages
+from providers.aws.instances import with_gpu
+from providers.aws.price_list import SERVICE
+from providers.aws.region import RegionReader
+from providers.aws.spot import fetch_spot_history
+from providers.base import Adapter, Json
+from providers.errors import InvalidInput, ProviderError, ProviderNeedsKey, ProviderPayloadInvalid, ProviderUnavailable
+from providers.offer import Batch, Offer, Rejected
+
+DEFAULT_REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "eu-central-1")
+PRICING_REGION = "us-east-1"  # where the Query API answers; it prices all regions
+REGION_NAME = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-\d{1,2}")
+# The market option is left open on purpose: capacity blocks come along and are refused with their reason.
+MACHINE_FILTERS = {"operatingSystem": "Linux", "preInstalledSw": "NA", "tenancy": "Shared", "capacitystatus": "Used"}
+VOLUME_FILTERS = {"productFamily": "Storage", "volumeApiName": "gp3"}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aws(Adapter):
+    """EC2 of the named regions. The machine's own AWS role or profile is used only when a setting says so."""
+
+    name: ClassVar[str] = "aws"
+    has_spot: ClassVar[bool] = True
+    enabled_by_default: ClassVar[bool] = False  # without a key it reads hundreds of MB for each region
+    default_interval_seconds: ClassVar[int] = 900  # spot; the bulk files are read again only when their version changes
+
+    regions: tuple[str, ...] = DEFAULT_REGIONS
+    access_key_id: SecretStr | None = None
+    secret_access_key: SecretStr | None = None
+    session_token: SecretStr | None = None
+    use_default_credentials: bool = False
+    endpoint_url: str | None = None  # of the signed calls; None is AWS
+    bulk_base_url: str = BULK_BASE_URL
+    spot_advisor_url: str = SPOT_ADVISOR_URL
+    make_client: ClientFactory | None = field(default=None, repr=False)
+    now: Callable[[], datetime] = field(default=_now, repr=False)
+    kept_bulk_rows: KeptRows = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        wrong = [region for region in self.regions if not REGION_NAME.fullmatch(region)]
+        if wrong or not self.regions:
+            raise InvalidInput("regions: at least one AWS region code, like us-east-1", pointer="/regions")
+
+    def missing_credentials(self) -> str | None:
+        """Half a pair of keys; none at all is fine."""
+        has_id, has_secret = _is_set(self.access_key_id), _is_set(self.secret_access_key)
+        if has_id and not has_secret:
+            return "secret_access_key: it belongs to access_key_id"
+        if has_secret and not has_id:
+            return "access_key_id: it belongs to secret_access_key"
+        return None
+
+    def fetch(self, http: httpx.Client) -> Json:
+        """What each region gave, and for each that failed its error code. Raises ProviderError when all failed."""
+        if missing := self.missing_credentials():
+            raise ProviderNeedsKey(self.name, missing)
+        if _is_set(self.access_key_id) or self.use_default_credentials or self.make_client is not None:
+            return self._fetch_signed(http)
+        return self._fetch_public(http)
+
+    def parse(self, payload: Json, observed_at: datetime) -> Batch:
+        """Offers with `scope` = region. A region whose list holds nothing readable is a failed scope."""
+        sections = payload.get("regions") if isinstance(payload, Mapping) else None
+        if not isinstance(sections, Mapping) or not sections:
+            raise ProviderPayloadInvalid(self.name, "the payload holds no region")
+        failed, notes = dict(payload.get("failed", {})), list(payload.get("notes", ()))
+        advisor = payload.get("advisor") or {}
+        offers: list[Offer] = []
+        rejected: list[Rejected] = []
+        for region, section in sections.items():
+            reader = RegionReader(
+                feed=self.name, region=region, section=section, bands=advisor.get(region, {}), observed_at=observed_at
+            )
+            try:
+                batch = reader.batch()
+            except ProviderPayloadInvalid as error:
+                failed[region] = error.code
+                notes.append(str(error))
+                continue
+            offers += batch.offers
+            rejected += batch.rejected
+            if passed_over := section.get("passed_over"):
+                notes.append(f"{region}: {passed_over} rows of other products were passed over while reading")
+        if all(region in failed for region in sections):
+            raise ProviderPayloadInvalid(self.name, "no region has a readable price list")
+        return Batch(offers=tuple(offers), rejected=tuple(rejected), failed_scopes=failed, notes=tuple(notes))
+
+    def _fetch_public(self, http: httpx.Client) -> Json:
+        paths = region_paths(http, self.name, self._bulk_base)
+
+        def read(region: str) -> Json:
+            if region not in paths:
+                raise ProviderUnavailable(self.name, f"{region}: not in the public price list")
+            return fetch_bulk_region(http, self.name, self._bulk_base, paths[region], region=region, kept=self.kept_bulk_rows)
+
+        payload = self._regions(read)
+        payload["notes"].append("no spot prices: they need credentials")
+        return payload
+
+    @property
+    def _bulk_base(self) -> str:
+        return self.bulk_base_url.rstrip("/")
+
+    def _fetch_signed(self, http: httpx.Client) -> Json:
+        with our_errors("setting up AWS clients"):
+            make_client = self.make_client or client_factory(
+                access_key_id=self.access_key_id,
+                secret_access_key=self.secret_access_key,
+                session_token=self.session_token,
+                endpoint_url=self.endpoint_url,
+            )
+        with closing_client(make_client, "pricing", PRICING_REGION) as pricing:
+            payload = self._regions(lambda region: self._signed_region(make_client, pricing, region))
+        try:
+            payload["advisor"] = fetch_advisor(http, self.name, self.spot_advisor_url, self.regions)
+        except ProviderError as error:  # how often spot machines are stopped is then unknown; the prices stand
+            payload["notes"].append(f"Spot Advisor: {error.code}; interruption rates are unknown")
+        return payload
+
+    def _signed_region(self, make_client: ClientFactory, pricing: Any, region: str) -> Json:
+        listed = _products(pricing, region, MACHINE_FILTERS)
+        with suppress(ProviderError):  # each offer then says that its disk price is a general figure
+            listed += _products(pricing, region, VOLUME_FILTERS)
+        with closing_client(make_client, "ec2", region) as ec2:
+            with our_errors(f"DescribeInstanceTypes in {region}"):
+                every_type = list(pages(ec2.describe_instance_types, "InstanceTypes", MaxResults=100))
+            if not every_type:
+                raise ProviderPayloadInvalid(self.name, f"DescribeInstanceTypes in {region}: no machine type at all")
+            types = with_gpu(every_type)
+            with our_errors(f"DescribeSpotPriceHistory in {region}"):
+                names = [entry["InstanceType"] for entry in types if entry.get("InstanceType")]
+                spot = fetch_spot_history(ec2, names, self.now())
+        source = f"AWS Price List Query API, {SERVICE}"
+        return {"layout": "query", "listed": listed, "instance_types": types, "spot": spot, "source": source}
+
+    def _regions(self, read: Callable[[str], Json]) -> dict[str, Any]:
+        """Each region read on its own; raises when none could be."""
+        sections: dict[str, Json] = {}
+        errors: dict[str, ProviderError] = {}
+        for region in self.regions:
+            try:
+                sections[region] = read(region)
+            except ProviderError as error:
+                errors[region] = error
+        if not sections:
+            first = next(iter(errors.values()))
+            if all(type(error) is type(first) for error in errors.values()):
+                raise first
+            codes = ", ".join(f"{region} {error.code}" for region, error in errors.items())
+            raise ProviderUnavailable(self.name, f"no region could be read: {codes}")
+        return {
+            "regions": sections,
+            "failed": {region: error.code for region, error in errors.items()},
+            "notes": [str(error) for error in errors.values()],
+            "advisor": None,
+        }
+
+
+def _products(pricing: Any, region: str, filters: Mapping[str, str]) -> list[str]:
+    asked = {**filters, "regionCode": region}
+    with our_errors(f"GetProducts for {region}"):
+        return list(
+            pages(
+                pricing.get_products,
+                "PriceList",
+                ServiceCode=SERVICE,
+                FormatVersion="aws_v1",
+                MaxResults=100,
+                Filters=[{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in asked.items()],
+            )
+        )
+
+
+def _is_set(secret: SecretStr | None) -> bool:
+    return secret is not None and bool(secret.get_secret_value())
