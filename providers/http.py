@@ -22,10 +22,10 @@ from providers.errors import (
     ProviderUnavailable,
 )
 from providers.exact_json import parse_json
+from providers.refused_key import KeyFault, is_refused_key
 from providers.retry_after import retry_after
 
 TRIES = 4
-KEY_STATUSES = frozenset({401, 403})
 MAX_RETRY_AFTER = timedelta(seconds=60)
 MAX_BYTES = 100_000_000
 MAX_STREAM_BYTES = 4_000_000_000
@@ -57,14 +57,14 @@ def get_json(
     params: Mapping[str, Any] | None = None,
     max_bytes: int = MAX_BYTES,
     read_timeout_seconds: float | None = None,
-    key_statuses: frozenset[int] = KEY_STATUSES,
+    is_key_fault: KeyFault | None = None,
 ) -> Json:
     """The JSON answer of a GET, its numbers exact (see exact_json). Raises ProviderError.
 
-    `key_statuses` are the answers that mean refused credentials: Vast says 404.
+    401 and 403 mean refused credentials; `is_key_fault` tells which other 4xx do, from status and body (Vast says 404).
     """
     request = _request(http, provider, "GET", url, headers, read_timeout_seconds, params=params)
-    return _json(http, provider, request, max_bytes, key_statuses)
+    return _json(http, provider, request, max_bytes, is_key_fault)
 
 
 def post_json(
@@ -76,11 +76,11 @@ def post_json(
     headers: Mapping[str, str] | None = None,
     max_bytes: int = MAX_BYTES,
     read_timeout_seconds: float | None = None,
-    key_statuses: frozenset[int] = KEY_STATUSES,
+    is_key_fault: KeyFault | None = None,
 ) -> Json:
     """The JSON answer of a POST that only reads, retried like a GET. Raises ProviderError."""
     request = _request(http, provider, "POST", url, headers, read_timeout_seconds, json=body)
-    return _json(http, provider, request, max_bytes, key_statuses)
+    return _json(http, provider, request, max_bytes, is_key_fault)
 
 
 def stream_lines(
@@ -98,7 +98,7 @@ def stream_lines(
         ProviderError: also for a file over `max_bytes`, a line over a megabyte, or text that is not UTF-8.
     """
     request = _request(http, provider, "GET", url, {"Accept": "*/*", **(headers or {})}, read_timeout_seconds)
-    response = _retried(lambda: _open(http, provider, request, KEY_STATUSES))
+    response = _retried(lambda: _open(http, provider, request, None))
     try:
         if "html" in response.headers.get("Content-Type", "").lower():
             raise ProviderPayloadInvalid(provider, "the answer is HTML instead of a text file")
@@ -168,9 +168,9 @@ def _request(
     raise ProviderUnavailable(provider, "the configured address or key has characters that cannot be sent")
 
 
-def _json(http: httpx.Client, provider: str, request: httpx.Request, max_bytes: int, key_statuses: frozenset[int]) -> Json:
+def _json(http: httpx.Client, provider: str, request: httpx.Request, max_bytes: int, is_key_fault: KeyFault | None) -> Json:
     def read() -> bytes:
-        response = _open(http, provider, request, key_statuses)
+        response = _open(http, provider, request, is_key_fault)
         try:
             return b"".join(_chunks(provider, response, max_bytes))
         except httpx.HTTPError as error:
@@ -181,7 +181,7 @@ def _json(http: httpx.Client, provider: str, request: httpx.Request, max_bytes: 
     return parse_json(provider, _retried(read))
 
 
-def _open(http: httpx.Client, provider: str, request: httpx.Request, key_statuses: frozenset[int]) -> httpx.Response:
+def _open(http: httpx.Client, provider: str, request: httpx.Request, is_key_fault: KeyFault | None) -> httpx.Response:
     """The response with status 200 and its body unread. Raises _Again or ProviderError."""
     for _ in range(MAX_REDIRECTS + 1):
         try:
@@ -190,6 +190,7 @@ def _open(http: httpx.Client, provider: str, request: httpx.Request, key_statuse
             raise _Again(_unreachable(provider, error)) from None
         if response.status_code == 200:
             return response
+        refused_key = is_refused_key(response, is_key_fault)
         response.close()
         if not response.has_redirect_location:
             break
@@ -197,7 +198,7 @@ def _open(http: httpx.Client, provider: str, request: httpx.Request, key_statuse
         if following is None or request.method != "GET" or not _same_place(following.url, request.url):
             raise ProviderUnavailable(provider, "the answer redirects to another place: not followed")
         request = following
-    raise _refusal(provider, response, key_statuses)
+    raise _refusal(provider, response, refused_key)
 
 
 def _same_place(one: httpx.URL, other: httpx.URL) -> bool:
@@ -208,9 +209,9 @@ def _unreachable(provider: str, error: httpx.HTTPError) -> ProviderUnavailable:
     return ProviderUnavailable(provider, f"could not be reached ({type(error).__name__})")
 
 
-def _refusal(provider: str, response: httpx.Response, key_statuses: frozenset[int]) -> Exception:
+def _refusal(provider: str, response: httpx.Response, refused_key: bool) -> Exception:
     status = response.status_code
-    if status in key_statuses:
+    if refused_key:
         return ProviderCredentials(provider, f"the credentials were refused (HTTP {status})")
     wait = retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
     if status == 429:

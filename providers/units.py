@@ -59,3 +59,15 @@ def micro_usd(usd: Decimal) -> int:
 def usd_from_micro(micro: int) -> Decimal:
     """Whole micro-dollars to dollars, exact."""
     return Decimal(micro) / MICRO_USD
+
+
+def meets_memory_gb(memory_gib: float | None, *, at_least_gb: float | None = None, at_most_gb: float | None = None) -> bool:
+    """Whether a machine's RAM is within what a user asks in "GB". Unknown RAM meets no bound.
+
+    Hosts report "16 GB" as 16000 MB or as 16384 MB, and users mean either. The wider reading counts on both sides: a GB
+    is 1000 of the host's MB (1/1024 GiB each) as a lower bound and 1024 as an upper one.
+    """
+    if memory_gib is None:
+        return at_least_gb is None and at_most_gb is None
+    reported_mb = memory_gib * 1024
+    return (at_least_gb is None or reported_mb >= at_least_gb * 1000) and (at_most_gb is None or reported_mb <= at_most_gb * 1024)

@@ -98,9 +98,15 @@ def test_refused_credentials_are_not_tried_again(status):
 
 
 def test_a_market_may_say_404_for_a_refused_key():
-    http, _ = client_of(httpx.Response(404))
+    def is_key_fault(status: int, body: bytes) -> bool:
+        return status == 404 and b"user key" in body
+
+    http, _ = client_of(httpx.Response(404, text="Invalid user key"))
     with pytest.raises(ProviderCredentials):
-        get_json(http, "acme", URL, key_statuses=frozenset({401, 404}))
+        get_json(http, "acme", URL, is_key_fault=is_key_fault)
+    http, _ = client_of(httpx.Response(404, text="no such page"))
+    with pytest.raises(ProviderPayloadInvalid, match="HTTP 404"):
+        get_json(http, "acme", URL, is_key_fault=is_key_fault)
     with pytest.raises(ProviderPayloadInvalid, match="HTTP 404"):
         get_json(http, "acme", URL)
 
