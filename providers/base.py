@@ -72,7 +72,9 @@ def collect(
     """
     offers: dict[str, Offer] = {}
     rejected: list[Rejected] = list(batch.pop("rejected", ()))
+    row_count = 0
     for row_name, row in rows:
+        row_count += 1
         try:
             made = list(offers_of(row))
         except Refused as refusal:
@@ -89,6 +91,7 @@ def collect(
                 rejected.append(Rejected(reason=DUPLICATE, row=row_name, detail=offer.offer_id))
             else:
                 offers[offer.offer_id] = offer
+    batch.setdefault("row_count", row_count)
     return Batch(offers=tuple(offers.values()), rejected=tuple(rejected), **batch)
 
 

@@ -195,7 +195,8 @@ class Batch:
     """What one fetch came to.
 
     `failed_scopes` maps a failure domain (an AWS region) that could not be read to its error code: its last
-    good prices stay. `truncated` says that the provider gave less than it has.
+    good prices stay. `truncated` says that the provider gave less than it has. `history` holds older prices of the
+    same offers (dated tables only): never current, never counted.
     """
 
     offers: tuple[Offer, ...]
@@ -203,3 +204,5 @@ class Batch:
     failed_scopes: Mapping[str, str] = field(default_factory=dict)
     truncated: bool = False
     notes: tuple[str, ...] = ()
+    history: tuple[Offer, ...] = ()
+    row_count: int | None = None  # rows read, where one row may give several offers; None: not counted

@@ -10,7 +10,10 @@ from sqlmodel import Field, SQLModel
 from service.store.types import UtcDateTime
 
 MARKET_ROW = 1
-_JSON = JSON().with_variant(JSONB(), "postgresql")
+
+
+def _json(*, none_as_null: bool = False) -> Any:
+    return JSON(none_as_null=none_as_null).with_variant(JSONB(none_as_null=none_as_null), "postgresql")
 
 
 class _PriceFields(SQLModel):
@@ -27,7 +30,6 @@ class _PriceFields(SQLModel):
     micro_usd_per_hour: int = Field(sa_type=BigInteger)
     content_hash: str
     payload: str = Field(sa_type=Text)
-    suspect: str | None = Field(default=None, sa_type=Text)  # the evidence; null: nothing is suspect
 
 
 class CurrentPrice(_PriceFields, table=True):
@@ -70,11 +72,13 @@ class FeedState(SQLModel, table=True):
     error: str | None = None  # its error class
     detail: str | None = Field(default=None, sa_type=Text)
     offers: int = 0
-    rejected: Any = Field(default_factory=dict, sa_column=Column(_JSON, nullable=False))  # count by reason
-    refused_profile: Any = Field(default=None, sa_column=Column(_JSON, nullable=True))
-    refused_times: int = 0
-    done_window: int | None = Field(default=None, sa_type=BigInteger)
-    judged_version: int = Field(default=-1, sa_type=BigInteger)  # market version its suspects were judged by
+    rejected: Any = Field(default_factory=dict, sa_column=Column(_json(), nullable=False))  # count by reason
+    is_truncated: bool = False  # the provider gave less than it has
+    interval_seconds: int = 300
+    profile: Any = Field(default=None, sa_column=Column(_json(none_as_null=True), nullable=True))  # what the gates compare with
+    refused_profile: Any = Field(default=None, sa_column=Column(_json(none_as_null=True), nullable=True))
+    refused_times: int = 0  # consecutive refused batches that agree
+    done_window: int | None = Field(default=None, sa_type=BigInteger)  # the last interval whose refresh is done
 
 
 class FeedSighting(SQLModel, table=True):
@@ -97,6 +101,17 @@ class MarketVersion(SQLModel, table=True):
     version: int = Field(default=0, sa_type=BigInteger)  # prices, medians or pools changed
     status_version: int = Field(default=0, sa_type=BigInteger)  # some feed was tried
     changed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    medians_for: datetime | None = Field(default=None, sa_type=UtcDateTime)  # the midnight that the medians end at
+
+
+class MarketChange(SQLModel, table=True):
+    """When each version of the market began: finds the snapshot of an `as_of`."""
+
+    __tablename__ = "market_changes"
+
+    version: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
+    changed_at: datetime = Field(sa_type=UtcDateTime, unique=True)
+    medians_for: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class PackedFeed(SQLModel, table=True):
@@ -107,21 +122,22 @@ class PackedFeed(SQLModel, table=True):
     feed: str = Field(primary_key=True)
     version: int = Field(sa_type=BigInteger)
     offers: int
-    suspects: Any = Field(sa_column=Column(_JSON, nullable=False))  # offer_id -> evidence
     columns: bytes = Field(sa_type=LargeBinary)
 
 
-class PriceMedian(SQLModel, table=True):
-    """The 30-day time-weighted median of one GPU for an hour, where enough history exists."""
+class PriceMedianRow(SQLModel, table=True):
+    """The 30-day time-weighted median and middle half of one GPU's price for an hour, where enough history exists."""
 
     __tablename__ = "price_medians"
 
+    provider: str = Field(primary_key=True)
     gpu: str = Field(primary_key=True)
     capacity_type: str = Field(primary_key=True)
     region_class: str = Field(primary_key=True)
-    micro_usd_per_gpu_hour: int = Field(sa_type=BigInteger)
-    history_days: float = Field(sa_type=Float)
-    computed_for: datetime = Field(sa_type=UtcDateTime)
+    usd_per_gpu_hour: float = Field(sa_type=Float)
+    low_usd_per_gpu_hour: float = Field(sa_type=Float)
+    high_usd_per_gpu_hour: float = Field(sa_type=Float)
+    days: float = Field(sa_type=Float)
 
 
 class Lease(SQLModel, table=True):
@@ -147,8 +163,8 @@ class Job(SQLModel, table=True):
     accept: bool = False
     status: str = "queued"  # queued, running, succeeded, failed, cancelled
     progress: float = Field(default=0.0, sa_type=Float)
-    result: Any = Field(default=None, sa_column=Column(_JSON, nullable=True))
-    problem: Any = Field(default=None, sa_column=Column(_JSON, nullable=True))
+    result: Any = Field(default=None, sa_column=Column(_json(none_as_null=True), nullable=True))
+    problem: Any = Field(default=None, sa_column=Column(_json(none_as_null=True), nullable=True))
     holder: str | None = None
     created_at: datetime = Field(sa_type=UtcDateTime)
     started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
@@ -163,4 +179,4 @@ class OnPremPoolRow(SQLModel, table=True):
     name: str = Field(primary_key=True)
     valid_from: datetime = Field(sa_type=UtcDateTime, primary_key=True)
     valid_to: datetime | None = Field(default=None, sa_type=UtcDateTime)
-    pool: Any = Field(sa_column=Column(_JSON, nullable=False))
+    pool: Any = Field(sa_column=Column(_json(), nullable=False))

@@ -14,7 +14,7 @@ depends_on = None
 _TIME = sa.DateTime(timezone=True)
 _JSON = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
 _TABLES = (
-    "current_prices", "price_history", "feed_states", "feed_sightings", "market_version", "packed_feeds",
+    "current_prices", "price_history", "feed_states", "feed_sightings", "market_version", "market_changes", "packed_feeds",
     "price_medians", "leases", "jobs", "on_prem_pools",
 )  # fmt: skip
 
@@ -47,7 +47,6 @@ def _price_columns() -> list[sa.Column[Any]]:
         ("region", sa.String(), True),
         ("micro_usd_per_hour", sa.BigInteger(), False),
         ("payload", sa.Text(), False),
-        ("suspect", sa.Text(), True),
     )
 
 
@@ -58,7 +57,7 @@ def _prices() -> None:
         sa.Column("offer_id", sa.String(), primary_key=True),
         *_price_columns(),
         sa.Column("valid_from", _TIME, nullable=False),
-        sa.CheckConstraint("micro_usd_per_hour > 0", name="ck_current_prices_positive"),
+        sa.CheckConstraint("micro_usd_per_hour >= 0", name="ck_current_prices_not_negative"),
     )
     op.create_table(
         "price_history",
@@ -88,10 +87,12 @@ def _feeds() -> None:
             ("detail", sa.Text(), True),
             ("offers", sa.Integer(), False),
             ("rejected", _JSON, False),
+            ("is_truncated", sa.Boolean(), False),
+            ("interval_seconds", sa.Integer(), False),
+            ("profile", _JSON, True),
             ("refused_profile", _JSON, True),
             ("refused_times", sa.Integer(), False),
             ("done_window", sa.BigInteger(), True),
-            ("judged_version", sa.BigInteger(), False),
         ),
     )
     op.create_table(
@@ -107,7 +108,18 @@ def _market() -> None:
     op.create_table(
         "market_version",
         sa.Column("id", sa.Integer(), primary_key=True, autoincrement=False),
-        *_columns(("version", sa.BigInteger(), False), ("status_version", sa.BigInteger(), False), ("changed_at", _TIME, True)),
+        *_columns(
+            ("version", sa.BigInteger(), False),
+            ("status_version", sa.BigInteger(), False),
+            ("changed_at", _TIME, True),
+            ("medians_for", _TIME, True),
+        ),
+    )
+    op.create_table(
+        "market_changes",
+        sa.Column("version", sa.BigInteger(), primary_key=True, autoincrement=False),
+        sa.Column("changed_at", _TIME, nullable=False, unique=True),
+        sa.Column("medians_for", _TIME, nullable=True),
     )
     op.create_table(
         "packed_feeds",
@@ -115,17 +127,17 @@ def _market() -> None:
         *_columns(
             ("version", sa.BigInteger(), False),
             ("offers", sa.Integer(), False),
-            ("suspects", _JSON, False),
             ("columns", sa.LargeBinary(), False),
         ),
     )
     op.create_table(
         "price_medians",
-        *(sa.Column(name, sa.String(), primary_key=True) for name in ("gpu", "capacity_type", "region_class")),
+        *(sa.Column(name, sa.String(), primary_key=True) for name in ("provider", "gpu", "capacity_type", "region_class")),
         *_columns(
-            ("micro_usd_per_gpu_hour", sa.BigInteger(), False),
-            ("history_days", sa.Float(), False),
-            ("computed_for", _TIME, False),
+            ("usd_per_gpu_hour", sa.Float(), False),
+            ("low_usd_per_gpu_hour", sa.Float(), False),
+            ("high_usd_per_gpu_hour", sa.Float(), False),
+            ("days", sa.Float(), False),
         ),
     )
 
