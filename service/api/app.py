@@ -9,13 +9,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api import docs, health, offers, problem_pages, tables
+from service.api import docs, health, history, offers, problem_pages, tables
 from service.api.context import Context
 from service.api.document import openapi_of
 from service.api.faults import parameter_faults
 from service.api.gate import Gate
 from service.api.problems import Refusal, problem_response, refusal_of_status
 from service.metrics import Metrics
+from service.store.engine import make_engine
 
 VERSION = "0.1.0"  # as pyproject.toml has it; a test compares
 DESCRIPTION = (
@@ -23,7 +24,7 @@ DESCRIPTION = (
     "Every answer is dated, every dollar is a named line, and what was left out is counted with its reason. "
     "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
 )
-_RESOURCES = (offers, tables, problem_pages, health, docs)
+_RESOURCES = (offers, history, tables, problem_pages, health, docs)
 
 
 def create_app(context: Context) -> FastAPI:
@@ -62,5 +63,5 @@ def bare_app() -> FastAPI:
     """The application without anything behind it: enough to describe itself."""
 
     return create_app(
-        Context(clock=lambda: datetime.now(UTC), market=lambda: None, database_answers=lambda: True, metrics=Metrics())
+        Context(clock=lambda: datetime.now(UTC), market=lambda: None, engine=make_engine("sqlite://"), metrics=Metrics())
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import Engine
 from starlette.requests import Request
 
 from service.api.problems import Refusal
@@ -17,7 +18,7 @@ class Context:
 
     clock: Callable[[], datetime]
     market: Callable[[], Market | None]  # the newest snapshot in memory
-    database_answers: Callable[[], bool]
+    engine: Engine
     metrics: Metrics
 
     def require_market(self) -> Market:

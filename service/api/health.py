@@ -9,6 +9,7 @@ from starlette.responses import PlainTextResponse
 from service.api.context import context_of
 from service.api.problems import Refusal
 from service.api.routing import operation, router_of
+from service.flows.readiness import database_answers
 from service.metrics import CONTENT_TYPE
 
 router = router_of("service")
@@ -43,7 +44,7 @@ async def get_health() -> Health:
 def get_readiness(request: Request) -> Readiness:
     """Answers 200 when the database answers and there are prices, and says which providers are stale; else 503."""
     context = context_of(request)
-    if not context.database_answers():
+    if not database_answers(context.engine):
         raise Refusal("unavailable", "The database does not answer", headers={"Retry-After": "5"})
     market = context.require_market()
     now = context.clock()

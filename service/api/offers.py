@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from typing import Annotated
-from urllib.parse import urlencode
 
 from fastapi import Header, Query
 from pydantic import TypeAdapter
@@ -10,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.context import context_of
-from service.api.paging import cursor_for, digest_of, is_known_to_client, start_of
+from service.api.paging import cursor_for, digest_of, is_known_to_client, next_link, place_of
 from service.api.routing import operation, router_of
 from service.domain.offers import OfferPage, OffersQuery
 from service.flows.offers import list_offers
@@ -34,7 +33,7 @@ def get_offers(
     market = context_of(request).require_market()
     asked = query.model_dump(mode="json", exclude={"cursor"})
     binding = digest_of(market.snapshot_id, asked)
-    start = start_of(query.cursor, binding)
+    start = place_of(query.cursor, binding, _row_number) if query.cursor is not None else 0
     seen = [(status.name, status.last_success_at, sorted(status.scopes.items())) for status in market.statuses]
     etag = f'"{digest_of(binding, seen, start)[:32]}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
@@ -42,12 +41,11 @@ def get_offers(
         return Response(status_code=304, headers=headers)
     page = list_offers(market, query, start=start)
     if start + query.limit < page.total:
-        cursor = cursor_for(start + query.limit, binding)
+        cursor = cursor_for((start + query.limit).to_bytes(5, "big"), binding)
         page = replace(page, next_cursor=cursor)
-        headers["Link"] = f'<{_next_url(request, cursor)}>; rel="next"'
+        headers["Link"] = next_link(request, cursor)
     return Response(_PAGE.dump_json(page), media_type="application/json", headers=headers)
 
 
-def _next_url(request: Request, cursor: str) -> str:
-    kept = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
-    return "/offers?" + urlencode([*kept, ("cursor", cursor)])
+def _row_number(place: bytes) -> int:
+    return int.from_bytes(place, "big")

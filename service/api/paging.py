@@ -2,11 +2,16 @@
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from starlette.requests import Request
 
 from service.api.problems import Refusal, fault
 
+Place = TypeVar("Place")
 _MARK = 12  # bytes of the digest that a cursor carries
 
 
@@ -15,29 +20,33 @@ def digest_of(*parts: Any) -> str:
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def cursor_for(start: int, binding: str) -> str:
-    """An opaque cursor to row `start` of the query and snapshot that `binding` names."""
-    place = start.to_bytes(5, "big")
-    return urlsafe_b64encode(place + _seal(place, binding)).decode().rstrip("=")
+def cursor_for(place: bytes, binding: str) -> str:
+    """An opaque cursor to a place in the listing that `binding` names."""
+    return urlsafe_b64encode(_seal(place, binding) + place).decode().rstrip("=")
 
 
-def start_of(cursor: str | None, binding: str) -> int:
-    """The row a cursor points to; 0 without one.
+def place_of(cursor: str, binding: str, read: Callable[[bytes], Place]) -> Place:
+    """The place a cursor points to, as `read` makes it of the bytes that were given to `cursor_for`.
 
     Raises:
         Refusal: 400, the cursor is not one of ours or was made for another query or snapshot.
     """
-    if cursor is None:
-        return 0
+    detail = "The cursor was made for another filter, order or price snapshot: begin again without it"
+    refusal = Refusal("invalid-cursor", detail, [fault("/cursor", "invalid_cursor", detail, place="query")])
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
-    except ValueError:
-        raw = b""
-    place, seal = raw[:5], raw[5:]
-    if len(place) != 5 or seal != _seal(place, binding):
-        detail = "The cursor was made for another filter, order or price snapshot: begin again without it"
-        raise Refusal("invalid-cursor", detail, [fault("/cursor", "invalid_cursor", detail, place="query")])
-    return int.from_bytes(place, "big")
+        seal, place = raw[:_MARK], raw[_MARK:]
+        if seal != _seal(place, binding):
+            raise refusal
+        return read(place)
+    except (ValueError, TypeError):
+        raise refusal from None
+
+
+def next_link(request: Request, cursor: str) -> str:
+    """The Link header (RFC 8288) to the page that the cursor points to."""
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
+    return f'<{request.url.path}?{urlencode([*kept, ("cursor", cursor)])}>; rel="next"'
 
 
 def _seal(place: bytes, binding: str) -> bytes:

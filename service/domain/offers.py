@@ -21,8 +21,8 @@ def _plain_number(value: Any) -> Any:
 
 
 _Number = Annotated[float, BeforeValidator(_plain_number, json_schema_input_type=float), Field(ge=0, le=1e9)]
-_Whole = Annotated[int, BeforeValidator(_plain_number, json_schema_input_type=int)]
-_Word = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Whole = Annotated[int, BeforeValidator(_plain_number, json_schema_input_type=int)]
+Word = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _Country = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")]
 
 
@@ -42,23 +42,21 @@ class OffersQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
-    gpu: list[_Word] = Field(
-        default=[], max_length=20, description="a card, or a family with all its variants", examples=["H100"]
-    )
+    gpu: list[Word] = Field(default=[], max_length=20, description="a card, or a family with all its variants", examples=["H100"])
     min_memory_gb: _Number | None = Field(default=None, description="nominal memory of one GPU, GB")
     count: _Number | None = Field(default=None, gt=0, description="GPUs of one machine, exactly; a fraction is part of a card")
     min_count: _Number | None = Field(default=None, description="GPUs of one machine, at least")
     max_count: _Number | None = Field(default=None, description="GPUs of one machine, at most")
-    provider: list[_Word] = Field(default=[], max_length=20, description="who sells it")
+    provider: list[Word] = Field(default=[], max_length=20, description="who sells it")
     country: list[_Country] = Field(default=[], max_length=50, description="ISO 3166 alpha-2, capital letters")
-    region: list[_Word] = Field(default=[], max_length=50, description="the provider's own name of the place")
+    region: list[Word] = Field(default=[], max_length=50, description="the provider's own name of the place")
     capacity_type: list[CapacityType] = Field(default=[], max_length=5)
     tenancy: list[Tenancy] = Field(default=[], max_length=4)
     availability: list[Availability] = Field(default=[], max_length=4)
     max_usd_per_hour: _Number | None = Field(default=None, description="of the whole machine")
     max_usd_per_gpu_hour: _Number | None = Field(default=None, description="of one whole GPU")
     sort: OfferSort = OfferSort.USD_PER_GPU_HOUR
-    limit: Annotated[_Whole, Field(ge=1, le=200)] = 50
+    limit: Annotated[Whole, Field(ge=1, le=200)] = 50
     cursor: Annotated[str, StringConstraints(max_length=200)] | None = Field(
         default=None, description="`next_cursor` of the page before: holds for the same filter, order and snapshot only"
     )

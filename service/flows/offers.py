@@ -48,7 +48,7 @@ def ordered_rows(market: Market, query: OffersQuery) -> Ints:
 def _filter(query: OffersQuery) -> OfferFilter:
     per_gpu = query.max_usd_per_gpu_hour
     return OfferFilter(
-        gpus=_cards(query.gpu),
+        gpus=cards_named(query.gpu),
         min_gpu_memory_gb=query.min_memory_gb,
         min_gpu_count=query.min_count if query.count is None else query.count,
         max_gpu_count=query.max_count if query.count is None else query.count,
@@ -70,7 +70,8 @@ def _refuse_contradictions(query: OffersQuery) -> None:
         raise InvalidInput("count stands alone: give it, or min_count and max_count", pointer="/count")
 
 
-def _cards(names: Sequence[str]) -> frozenset[str] | None:
+def cards_named(names: Sequence[str]) -> frozenset[str] | None:
+    """Every card that one of the names means; None without a name. Raises UnknownGpu."""
     if not names:
         return None
     cards: set[str] = set()

@@ -13,6 +13,8 @@ from service.api.context import Context
 from service.metrics import Metrics
 from service.solver.columns import columns_of
 from service.solver.market import FeedStatus, Market
+from service.store.engine import make_engine
+from service.store.schema import prepare_database
 
 NOW = datetime(2026, 3, 2, 12, 0, 30, tzinfo=UTC)
 SEEN = datetime(2026, 3, 2, 11, 58, tzinfo=UTC)
@@ -93,7 +95,6 @@ class Holder:
 
     def __init__(self, market):
         self.market = market
-        self.database_answers = True
 
 
 @pytest.fixture(scope="session")
@@ -106,13 +107,17 @@ def holder(market):
     return Holder(market)
 
 
+@pytest.fixture(scope="session")
+def api_engine(tmp_path_factory):
+    made = make_engine(f"sqlite:///{tmp_path_factory.mktemp('api')}/prices.db")
+    prepare_database(made)
+    yield made
+    made.dispose()
+
+
 @pytest.fixture
-def app(holder):
-    return create_app(
-        Context(
-            clock=lambda: NOW, market=lambda: holder.market, database_answers=lambda: holder.database_answers, metrics=Metrics()
-        )
-    )
+def app(holder, api_engine):
+    return create_app(Context(clock=lambda: NOW, market=lambda: holder.market, engine=api_engine, metrics=Metrics()))
 
 
 @pytest.fixture
@@ -124,3 +129,15 @@ def client(app):
 def market_with():
     """A market with one more Lambda H100 that differs in what is given."""
     return lambda change: market_of([*OFFERS, replace(OFFERS[0], **change)])
+
+
+@pytest.fixture
+def stored_client(holder, engine):
+    """The application over each kind of database in turn."""
+    return TestClient(create_app(Context(clock=lambda: NOW, market=lambda: holder.market, engine=engine, metrics=Metrics())))
+
+
+@pytest.fixture
+def offers():
+    """What the small market sells."""
+    return OFFERS
