@@ -143,6 +143,8 @@ class Aws(Adapter):
 
     def _signed_region(self, make_client: ClientFactory, pricing: Any, region: str) -> Json:
         listed = _products(pricing, region, MACHINE_FILTERS)
+        if not listed:  # boto3 reads a foreign page as an answer without products
+            raise ProviderPayloadInvalid(self.name, f"GetProducts for {region}: no product at all")
         with suppress(ProviderError):  # each offer then says that its disk price is a general figure
             listed += _products(pricing, region, VOLUME_FILTERS)
         with closing_client(make_client, "ec2", region) as ec2:
