@@ -1,0 +1,67 @@
+"""VRAM: the memory of the fullest GPU by named part, as a point and as a safe value."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from providers.units import GIB, gib_from_bytes
+from service.domain.estimate import VramPart
+from service.estimate.inference_memory import inference_peak
+from service.estimate.memory_constants import MEMORY
+from service.estimate.memory_setup import MemorySetup, Reading
+from service.estimate.safety import safe_gib
+from service.estimate.training_memory import fragmentation_bytes, training_peak
+
+_SHOWN_ABOVE_GIB = 0.0005
+_WORDS = {
+    "weights": "the weights",
+    "gradients": "the gradients",
+    "optimizer": "the optimizer states",
+    "master_copy": "the fp32 master copy of the weights",
+    "adapters": "the adapters",
+    "activations": "the activations kept for the backward pass",
+    "logits": "the output logits and the loss",
+    "kv_cache": "the key and value cache",
+    "workspace": "the workspace of the prompt",
+    "gathered_layers": "gathered layers and communication buckets",
+    "step_temporary": "temporaries of the optimizer step",
+    "dequantised": "16-bit copies of quantised matrices in use",
+    "cast_weights": "16-bit casts of the weights",
+    "fused_copies": "matrices joined at load",
+    "rotary": "rotary tables",
+    "fragmentation": "cached and unused blocks",
+    "context": "the CUDA context and libraries",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNeed:
+    """Need of the fullest GPU, GiB. Parts add up to `point_gib`."""
+
+    point_gib: float
+    safe_gib: float
+    parts: tuple[VramPart, ...]
+
+    @property
+    def dominated_by(self) -> str:
+        """A sentence on the largest part."""
+        largest = max(self.parts, key=lambda part: part.gib)
+        share = largest.gib / self.point_gib
+        return f"{_WORDS[largest.name]} take {largest.gib:.3g} GiB, {share:.0%} of the need".capitalize()
+
+
+@lru_cache(maxsize=8192)
+def memory_need(setup: MemorySetup) -> MemoryNeed:
+    """Point and safe need of a setup, by part, in the setup's own reading."""
+    parts = training_peak(setup) if setup.is_training else inference_peak(setup)
+    overhead = MEMORY.overhead
+    if setup.reading is not Reading.ALLOCATED:
+        if setup.is_training:
+            parts["fragmentation"] = fragmentation_bytes(setup, parts)
+        else:
+            parts["fragmentation"] = overhead.fragmentation_inference * sum(parts.values())
+    if setup.reading is Reading.DEVICE:
+        together = (setup.parallel.gpus if setup.is_training else setup.model_split) > 1
+        parts["context"] = (overhead.context_gib + (overhead.collective_gib if together else 0.0)) * GIB
+    shown = tuple(VramPart(name=name, gib=gib_from_bytes(size)) for name, size in parts.items() if size > 0)
+    point = sum(part.gib for part in shown)
+    return MemoryNeed(point_gib=point, safe_gib=safe_gib(setup, shown, point_gib=point), parts=shown)
