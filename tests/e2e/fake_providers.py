@@ -1,14 +1,16 @@
 """A loopback stand-in for Lambda, RunPod (both APIs) and Vast that answers from the small fixtures of this project.
 
 Start one with `with serve_fake_providers() as fakes:` and hand `fakes.lambda_url`, `fakes.runpod_url` and `fakes.vast_url`
-to the adapters as their `base_url`. Answers may be replaced by path while it runs: `fakes.answers["/api/v1/instance-types"]
-= Answer(503)`. `fakes.seen` holds every request. Nothing recorded from the real services is served here.
+to the adapters as their `base_url`. Answers may be replaced by path while it runs, with an Answer or a function of the
+request: `fakes.answers[VAST_PATH] = Answer(503)`. `fakes.seen` holds every request. Nothing recorded from the real
+services is served here.
 """
 
 import json
 import re
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -170,7 +172,7 @@ class FakeProviders:
     """The running stand-in: its addresses, what it saw, and answers that take the place of the fixtures."""
 
     url: str
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Answer | Callable[[Request], Answer]] = field(default_factory=dict)
     seen: list[Request] = field(default_factory=list)
 
     @property
@@ -186,12 +188,22 @@ class FakeProviders:
         return self.url
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up in the middle (it refused the answer) is no fault of this server."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def serve_fake_providers() -> Iterator[FakeProviders]:
     """A server on a free port of 127.0.0.1, in a thread, until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else each answer waits 40 ms for an acknowledgement
 
         def _answer(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -199,21 +211,23 @@ def serve_fake_providers() -> Iterator[FakeProviders]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Request(self.command, split.path, dict(parse_qsl(split.query)), headers, _parsed(raw))
             fakes.seen.append(request)
-            answer = fakes.answers.get(split.path) or _route(request)
+            instead = fakes.answers.get(split.path, _route)
+            answer = instead(request) if callable(instead) else instead
+            length = str(len(answer.content))
+            headers = {"Content-Type": "application/json", "Content-Length": length, **answer.headers}
             self.send_response(answer.status)
-            for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+            for name, value in headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.content)))
             self.end_headers()
             self.wfile.write(answer.content)
+            self.close_connection = headers["Content-Length"] != length  # a test of a body that ends too early
 
         do_GET = do_POST = _answer
 
         def log_message(self, format: str, *args: object) -> None:
             """Quiet: the requests are in `seen`."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     fakes = FakeProviders(url=f"http://127.0.0.1:{server.server_address[1]}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

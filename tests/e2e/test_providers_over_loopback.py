@@ -1,0 +1,389 @@
+"""Recorded and documented answers of the real services, served on loopback to the real adapters through the real client."""
+
+import gzip
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+import stamina
+from pydantic import SecretStr
+
+from providers.errors import (
+    ProviderCredentials,
+    ProviderError,
+    ProviderPayloadInvalid,
+    ProviderPayloadTooLarge,
+    ProviderRateLimited,
+    ProviderUnavailable,
+)
+from providers.http import make_client
+from providers.lambda_cloud import LambdaCloud
+from providers.offer import NO_PRICE, OUT_OF_SCOPE, UNKNOWN_GPU, Arch, Availability, CapacityType, PriceBasis, Tenancy
+from providers.runpod import RunPod
+from providers.vast import Vast
+from tests.e2e.fake_providers import (
+    LAMBDA_PATH,
+    RUNPOD_CENTERS_PATH,
+    RUNPOD_GPUS_PATH,
+    RUNPOD_GRAPHQL_PATH,
+    VAST_PATH,
+    Answer,
+    serve_fake_providers,
+)
+
+NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
+SECRET = "sesame-0123456789"
+KEY = SecretStr(SECRET)
+KINDS = ["lambda", "runpod-rest", "runpod-graphql", "vast"]
+PATHS = {"lambda": [LAMBDA_PATH], "runpod-rest": [RUNPOD_CENTERS_PATH, RUNPOD_GPUS_PATH], "runpod-graphql": [RUNPOD_GRAPHQL_PATH]}
+PATHS["vast"] = [VAST_PATH]
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting():
+    """Two tries without a pause between them."""
+    stamina.set_testing(True, attempts=2)
+    yield
+    stamina.set_testing(False)
+
+
+@pytest.fixture
+def fakes():
+    with serve_fake_providers() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def http():
+    with make_client() as client:
+        yield client
+
+
+def adapter_of(kind, fakes):
+    return {
+        "lambda": lambda: LambdaCloud(api_key=KEY, base_url=fakes.lambda_url),
+        "runpod-rest": lambda: RunPod(api_key=KEY, base_url=fakes.runpod_url),
+        "runpod-graphql": lambda: RunPod(base_url=fakes.runpod_url),
+        "vast": lambda: Vast(api_key=KEY, base_url=fakes.vast_url),
+    }[kind]()
+
+
+def serve(fakes, kind, answer):
+    fakes.answers.update(dict.fromkeys(PATHS[kind], answer))
+
+
+def refused(fakes, http, kind):
+    """The error of a refresh, which holds no secret, neither itself nor in what it was raised from."""
+    adapter = adapter_of(kind, fakes)
+    with pytest.raises(ProviderError) as caught:
+        adapter.parse(adapter.fetch(http), NOW)
+    seen = caught.value
+    while seen is not None:
+        assert SECRET not in f"{seen} {seen!r} {vars(seen)}"
+        seen = seen.__cause__ or seen.__context__
+    assert SECRET not in repr(adapter)
+    return caught.value
+
+
+def recorded(shared_data, name):
+    return json.loads((shared_data / "payloads" / name).read_text())
+
+
+def read(adapter, http):
+    return adapter.parse(adapter.fetch(http), NOW)
+
+
+def test_all_shapes_of_lambda_as_recorded_in_august_2026(fakes, http, shared_data):
+    shapes = recorded(shared_data, "lambda/instance_types_recorded_2026-08-20.json")
+    envelope = {"data": {name: {**shape, "regions_with_capacity_available": []} for name, shape in shapes.items()}}
+    serve(fakes, "lambda", Answer(body=envelope))
+    batch = read(adapter_of("lambda", fakes), http)
+    assert len(batch.offers) == len(shapes) == 22
+    assert batch.rejected == ()
+    by_type = {o.instance_type: o for o in batch.offers}
+    assert (by_type["gpu_8x_a100"].gpu, by_type["gpu_8x_a100"].usd_per_hour) == ("A100-SXM4-40GB", Decimal("15.92"))
+    assert (by_type["gpu_1x_a100"].gpu, by_type["gpu_1x_a100"].usd_per_hour) == ("A100-PCIe-40GB", Decimal("1.99"))
+    assert (by_type["gpu_1x_rtx6000"].gpu, by_type["gpu_1x_rtx6000"].usd_per_hour) == ("Quadro RTX 6000", Decimal("0.69"))
+    assert (by_type["gpu_8x_b200_sxm6"].gpu, by_type["gpu_8x_b200_sxm6"].usd_per_gpu_hour) == ("B200", Decimal("6.69"))
+    assert by_type["gpu_1x_gh200"].arch is Arch.ARM64
+    assert {o.availability for o in batch.offers} == {Availability.UNAVAILABLE}
+
+
+def test_lambdas_regions_without_any_description(fakes, http, shared_data):
+    serve(fakes, "lambda", Answer(body=recorded(shared_data, "lambda/instance_types_regions_2026-08-15.json")))
+    batch = read(adapter_of("lambda", fakes), http)
+    found = sorted((o.instance_type, o.region or "", o.country or "", o.gpu) for o in batch.offers)
+    assert found == [
+        ("gpu_1x_a100_sxm4", "us-east-1", "US", "A100-SXM4-40GB"),
+        ("gpu_1x_a100_sxm4", "us-west-2", "US", "A100-SXM4-40GB"),
+        ("gpu_1x_gh200", "us-east-3", "US", "GH200-96GB"),
+        ("gpu_1x_h100_sxm5", "", "", "H100-SXM"),
+        ("gpu_8x_a100_80gb_sxm4", "us-east-1", "US", "A100-SXM4-80GB"),
+    ]
+
+
+def test_lambdas_specification_example_names_no_card_of_the_table(fakes, http, shared_data):
+    serve(fakes, "lambda", Answer(body=recorded(shared_data, "lambda/instance_types_openapi_example.json")))
+    batch = read(adapter_of("lambda", fakes), http)
+    assert batch.offers == ()
+    assert [r.reason for r in batch.rejected] == [UNKNOWN_GPU]
+
+
+def test_runpods_specification_examples_over_rest(fakes, http, shared_data):
+    fakes.answers[RUNPOD_CENTERS_PATH] = Answer(
+        body=recorded(shared_data, "runpod/rest_v2_catalog_datacenters_openapi_example.json")
+    )
+    fakes.answers[RUNPOD_GPUS_PATH] = Answer(body=recorded(shared_data, "runpod/rest_v2_catalog_gpus_openapi_example.json"))
+    batch = read(adapter_of("runpod-rest", fakes), http)
+    secure = {o.gpu_count: o for o in batch.offers if o.tier == "secure"}
+    community = {o.gpu_count: o for o in batch.offers if o.tier == "community"}
+    # 0.44 and 0.31 for one RTX 4090: eight secure cost 3.52, four community 1.24
+    assert {o.gpu for o in batch.offers} == {"RTX 4090"}
+    assert (secure[8].usd_per_hour, community[4].usd_per_hour) == (Decimal("3.52"), Decimal("1.24"))
+    assert (secure[1].region, secure[1].country) == ("US-KS-2", "US")
+    assert secure[1].attestations == {"SOC_2_TYPE_2", "ISO_IEC_27001"}
+    assert secure[1].availability is Availability.AVAILABLE
+
+
+def runpod_graphql(recording):
+    """The recorded answer once for the catalogue, and under each alias for the stock of one GPU."""
+    types = recording["data"]["gpuTypes"]
+    nothing = [{"id": row["id"], "lowestPrice": None} for row in types]
+
+    def answer(request):
+        asked = request.body["variables"]
+        if not asked:
+            return Answer(body=recording)
+        return Answer(body={"data": {alias: types if one["gpuCount"] == 1 else nothing for alias, one in asked.items()}})
+
+    return answer
+
+
+def test_runpods_recorded_cards_and_data_centres_over_graphql(fakes, http, shared_data):
+    serve(fakes, "runpod-graphql", runpod_graphql(recorded(shared_data, "runpod/graphql_gpu_types_datacenters_2026-08-15.json")))
+    batch = read(adapter_of("runpod-graphql", fakes), http)
+    assert {(o.gpu, o.gpu_count, str(o.usd_per_hour), o.availability) for o in batch.offers} == {
+        ("A100-PCIe-80GB", 1, "1.19", Availability.LIMITED),
+        ("A100-SXM4-80GB", 1, "1.39", Availability.AVAILABLE),
+        ("L4", 1, "0.43", Availability.AVAILABLE),
+    }
+    assert {(o.region, o.country) for o in batch.offers} == {("AP-IN-1", "IN"), ("EUR-IS-1", "IS"), ("US-MO-1", "US")}
+    # two nulls, a price without stock (H100 SXM), stock without a price (H100 NVL): not to be had, and no list price
+    no_price = {r.row for r in batch.rejected if r.reason == NO_PRICE and r.row.startswith("secure")}
+    assert no_price == {"secure NVIDIA H100 PCIe", "secure NVIDIA H100 80GB HBM3", "secure NVIDIA H100 NVL"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reasons"),
+    [
+        ("graphql_gpu_types_minimal_docs.json", {NO_PRICE}),
+        ("graphql_gpu_type_rtx3090_docs.json", {NO_PRICE, OUT_OF_SCOPE}),
+    ],
+)
+def test_runpods_documented_answers_without_a_price_are_counted(fakes, http, shared_data, name, reasons):
+    recording = recorded(shared_data, f"runpod/{name}")
+    recording["data"]["dataCenters"] = []
+    serve(fakes, "runpod-graphql", runpod_graphql(recording))
+    batch = read(adapter_of("runpod-graphql", fakes), http)
+    assert batch.offers == ()
+    assert {r.reason for r in batch.rejected} == reasons
+    assert len(batch.rejected) == 2 * len(recording["data"]["gpuTypes"])
+
+
+@pytest.mark.parametrize(
+    ("word", "price", "availability"), [("high", "0.35", Availability.AVAILABLE), ("low", "0.24", Availability.LIMITED)]
+)
+def test_runpods_documented_stock_words(fakes, http, shared_data, word, price, availability):
+    recording = recorded(shared_data, f"runpod/graphql_gpu_type_a4000_{word}_docs.json")
+    recording["data"]["gpuTypes"][0]["memoryInGb"] = 16  # left out of the documented selection
+    recording["data"]["dataCenters"] = [{"id": "EU-RO-1"}]
+    serve(fakes, "runpod-graphql", runpod_graphql(recording))
+    (offer,) = read(adapter_of("runpod-graphql", fakes), http).offers
+    assert (offer.gpu, offer.usd_per_hour, offer.availability) == ("RTX A4000", Decimal(price), availability)
+
+
+def test_vasts_recorded_offer(fakes, http, shared_data):
+    serve(fakes, "vast", Answer(body=recorded(shared_data, "vast/search_offers_rtx4090_2024-07.json")))
+    batch = read(adapter_of("vast", fakes), http)
+    on_demand, spot = batch.offers
+    assert (on_demand.gpu, on_demand.usd_per_hour, on_demand.tier) == ("RTX 4090", Decimal("0.24666666666666665"), "verified")
+    assert (spot.usd_per_hour, spot.price_basis, spot.capacity_type) == (Decimal("0.2"), PriceBasis.BID_FLOOR, CapacityType.SPOT)
+    assert (on_demand.tenancy, on_demand.country, on_demand.gpu_memory_gb) == (Tenancy.COMMUNITY_HOST, "CN", 24)
+    # the vendor's own total for 5 GB: dph_total - dph_base = 0.0000093 an hour
+    per_hour = 5 * on_demand.storage_usd_per_gb_month / 730
+    assert float(per_hour) == pytest.approx(0.2466759259259259 - 0.24666666666666665, rel=1e-6)
+    assert on_demand.host_lifetime_hours == pytest.approx(3710.1, abs=0.1)  # 13,356,528.6 s
+
+
+def test_vasts_recorded_doubtful_offers_are_refused_unless_allowed(fakes, http, shared_data):
+    recording = recorded(shared_data, "vast/offers_rtx5090_2025-07-26.json")
+    serve(fakes, "vast", Answer(body=recording))
+    careful = read(adapter_of("vast", fakes), http)
+    assert [r.reason for r in careful.rejected] == [OUT_OF_SCOPE, OUT_OF_SCOPE]
+    bold = read(Vast(base_url=fakes.vast_url, include_unverified=True), http)
+    # the same answer to both questions: each id twice. One bid equals the price, one is below it by the cut of a digit
+    on_demand = [o for o in bold.offers if o.capacity_type is CapacityType.ON_DEMAND]
+    assert {(o.gpu, o.tier, o.availability) for o in on_demand} == {("RTX 5090", "unverified", Availability.UNAVAILABLE)}
+    assert [o.country for o in on_demand] == ["CA", "US"]  # one host and one address: it proves no residency
+
+
+def test_vasts_documented_object_instead_of_a_list_is_refused(fakes, http, shared_data):
+    serve(fakes, "vast", Answer(body=recorded(shared_data, "vast/search_offers_docs_example_object_not_list.json")))
+    assert isinstance(refused(fakes, http, "vast"), ProviderPayloadInvalid)
+
+
+def test_a_server_that_never_gives_more_than_64_is_told(fakes, http):  # behaviour 10
+    def page(request):
+        assert request.body["limit"] == 10_000
+        rows = [{**ROW, "id": n, "machine_id": n} for n in range(200)]
+        return Answer(body={"offers": rows[:64]})
+
+    serve(fakes, "vast", page)
+    batch = read(adapter_of("vast", fakes), http)
+    assert batch.truncated
+    assert len(batch.offers) == 64
+
+
+ROW = {"gpu_name": "RTX 4090", "gpu_ram": 24564, "num_gpus": 1, "dph_base": 0.4, "verification": "verified", "rentable": True}
+
+
+def test_vast_numbers_that_no_json_has_refuse_their_rows_only(fakes, http):  # behaviour 25
+    body = json.dumps({"offers": [{**ROW, "id": n, "machine_id": n} for n in range(4)]})
+    prices = iter(["NaN", "1e999", "Infinity", "0.4"])
+    while '"dph_base": 0.4,' in body:
+        body = body.replace('"dph_base": 0.4,', f'"dph_base":{next(prices)},', 1)
+    serve(fakes, "vast", Answer(body=body))
+    batch = read(adapter_of("vast", fakes), http)
+    assert [o.usd_per_hour for o in batch.offers] == [Decimal("0.4")]
+    assert [r.reason for r in batch.rejected] == [NO_PRICE] * 3
+
+
+@pytest.mark.parametrize(
+    ("schema", "status", "error"),
+    [
+        ("ApiErrorUnauthorized", 401, ProviderCredentials),
+        ("ApiErrorAccountInactive", 403, ProviderCredentials),
+        ("ApiErrorAccountInactive", 400, ProviderCredentials),
+        ("ApiErrorInvalidParameters", 400, ProviderPayloadInvalid),
+        ("ApiErrorNotFound", 404, ProviderPayloadInvalid),
+        ("ApiErrorInternal", 500, ProviderUnavailable),
+        ("ApiErrorInsufficientCapacity", 400, ProviderPayloadInvalid),
+        ("ApiErrorQuotaExceeded", 200, ProviderPayloadInvalid),
+    ],
+)
+def test_lambdas_error_bodies(fakes, http, shared_data, schema, status, error):
+    serve(fakes, "lambda", Answer(status, recorded(shared_data, "lambda/error_bodies_openapi_defaults.json")[schema]))
+    assert type(refused(fakes, http, "lambda")) is error
+
+
+def test_runpods_problem_bodies(fakes, http, shared_data):
+    expected = {401: ProviderCredentials, 403: ProviderCredentials, 429: ProviderRateLimited}
+    bodies = recorded(shared_data, "runpod/rest_v2_error_bodies_openapi_examples.json")
+    assert {body["status"] for body in bodies.values()} == {400, 401, 403, 404, 405, 422, 429}
+    for body in bodies.values():
+        serve(fakes, "runpod-rest", Answer(body["status"], body, {"Content-Type": "application/problem+json"}))
+        assert type(refused(fakes, http, "runpod-rest")) is expected.get(body["status"], ProviderPayloadInvalid)
+
+
+def test_vasts_error_bodies(fakes, http, shared_data):
+    bodies = recorded(shared_data, "vast/error_bodies_docs.json")
+    for text in [*bodies["429_plain_text_bodies"], bodies["429_json_detail"]]:
+        serve(fakes, "vast", Answer(429, text, {"Content-Type": "text/plain"}))
+        assert type(refused(fakes, http, "vast")) is ProviderRateLimited
+    for status, body, error in [
+        (400, bodies["400_search"], ProviderPayloadInvalid),
+        (400, bodies["generic_shape"], ProviderPayloadInvalid),
+        (200, bodies["generic_shape"], ProviderPayloadInvalid),
+        (404, "Invalid user key", ProviderCredentials),
+        (404, {"success": False, "error": "not_found", "msg": "Invalid user key"}, ProviderCredentials),
+        (404, "<html>not here</html>", ProviderPayloadInvalid),
+        (502, "<html>bad gateway</html>", ProviderUnavailable),
+        (503, "", ProviderUnavailable),
+    ]:
+        serve(fakes, "vast", Answer(status, body))
+        assert type(refused(fakes, http, "vast")) is error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Answer(401, {}), ProviderCredentials),
+        (Answer(403, "no"), ProviderCredentials),
+        (Answer(404, "gone"), ProviderPayloadInvalid),
+        (Answer(422, {"title": "no"}), ProviderPayloadInvalid),
+        (Answer(200, "<html><body>maintenance</body></html>", {"Content-Type": "text/html"}), ProviderPayloadInvalid),
+        (Answer(200, '{"data": {"gpu_1x_a10": {"instance_'), ProviderPayloadInvalid),
+        (Answer(200, b"\xff\xfe\x00{"), ProviderPayloadInvalid),
+        (Answer(200, ""), ProviderPayloadInvalid),
+        (Answer(200, "[" * 100_000), ProviderPayloadInvalid),
+        (Answer(200, {"data": {}, "offers": [], "gpus": [], "dataCenters": []}), ProviderPayloadInvalid),
+        (Answer(200, []), ProviderPayloadInvalid),
+        (Answer(200, {"data": "x", "offers": {"id": 1}, "gpus": {"id": 1}, "dataCenters": {}}), ProviderPayloadInvalid),
+        (Answer(500, {"error": SECRET}), ProviderUnavailable),
+        (Answer(200, '{"data": {}', {"Content-Length": "5000"}), ProviderUnavailable),
+        (Answer(200, "{}", {"Content-Length": "200000000"}), ProviderPayloadTooLarge),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else f"{value.status}-{str(value.body)[:20]}",
+)
+def test_no_answer_that_is_not_a_catalogue_passes(fakes, http, kind, answer, error):
+    serve(fakes, kind, answer)
+    assert type(refused(fakes, http, kind)) is error
+
+
+def test_a_200_with_errors_is_a_failure_although_data_is_there(fakes, http, shared_data):
+    body = recorded(shared_data, "runpod/graphql_gpu_types_datacenters_2026-08-15.json")
+    serve(fakes, "runpod-graphql", Answer(body={**body, "errors": [{"message": f"no {SECRET}"}]}))
+    assert type(refused(fakes, http, "runpod-graphql")) is ProviderPayloadInvalid
+
+
+def test_a_body_is_counted_after_it_is_unpacked(fakes, http):
+    bomb = gzip.compress(b" " * 101_000_000, compresslevel=1)
+    assert len(bomb) < 1_000_000
+    serve(fakes, "vast", Answer(200, bomb, {"Content-Encoding": "gzip"}))
+    assert type(refused(fakes, http, "vast")) is ProviderPayloadTooLarge
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_too_many_requests_is_tried_again_and_then_told_with_the_wait(fakes, http, kind):
+    serve(fakes, kind, Answer(429, "API requests too frequent", {"Retry-After": "7", "Content-Type": "text/plain"}))
+    error = refused(fakes, http, kind)
+    assert type(error) is ProviderRateLimited
+    assert error.retry_after == timedelta(seconds=7)
+    assert len(fakes.seen) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_redirect_to_another_host_is_not_followed_and_carries_no_key_there(fakes, http, kind):
+    with serve_fake_providers() as elsewhere:
+        serve(fakes, kind, Answer(302, "", {"Location": f"{elsewhere.url}{PATHS[kind][0]}"}))
+        assert type(refused(fakes, http, kind)) is ProviderUnavailable
+        assert elsewhere.seen == []
+
+
+def test_one_bad_answer_among_many_fails_the_whole_fetch(fakes, http):
+    calls = iter(range(100))
+
+    def sometimes(request):
+        return Answer(500, "") if next(calls) >= 5 else Answer(body={"gpus": []})
+
+    fakes.answers[RUNPOD_GPUS_PATH] = sometimes
+    assert type(refused(fakes, http, "runpod-rest")) is ProviderUnavailable
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_short_outage_is_bridged(fakes, http, kind):
+    def heal(request):
+        fakes.answers.clear()
+        return Answer(503, "")
+
+    serve(fakes, kind, heal)
+    assert read(adapter_of(kind, fakes), http).offers
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_fake_market_of_the_fixtures_gives_offers(fakes, http, kind):
+    batch = read(adapter_of(kind, fakes), http)
+    assert batch.offers
+    assert all(offer.usd_per_hour > 0 for offer in batch.offers)
