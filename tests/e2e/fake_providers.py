@@ -229,7 +229,7 @@ def serve_fake_providers() -> Iterator[FakeProviders]:
 
     server = _Server(("127.0.0.1", 0), Handler)
     fakes = FakeProviders(url=f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield fakes

@@ -1,51 +1,15 @@
 """Recorded and documented answers of the real services, served on loopback to the real adapters through the real client."""
 
-import gzip
 import json
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
-import stamina
-from pydantic import SecretStr
 
-from providers.errors import (
-    ProviderCredentials,
-    ProviderError,
-    ProviderPayloadInvalid,
-    ProviderPayloadTooLarge,
-    ProviderRateLimited,
-    ProviderUnavailable,
-)
 from providers.http import make_client
-from providers.lambda_cloud import LambdaCloud
 from providers.offer import NO_PRICE, OUT_OF_SCOPE, UNKNOWN_GPU, Arch, Availability, CapacityType, PriceBasis, Tenancy
-from providers.runpod import RunPod
 from providers.vast import Vast
-from tests.e2e.fake_providers import (
-    LAMBDA_PATH,
-    RUNPOD_CENTERS_PATH,
-    RUNPOD_GPUS_PATH,
-    RUNPOD_GRAPHQL_PATH,
-    VAST_PATH,
-    Answer,
-    serve_fake_providers,
-)
-
-NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
-SECRET = "sesame-0123456789"
-KEY = SecretStr(SECRET)
-KINDS = ["lambda", "runpod-rest", "runpod-graphql", "vast"]
-PATHS = {"lambda": [LAMBDA_PATH], "runpod-rest": [RUNPOD_CENTERS_PATH, RUNPOD_GPUS_PATH], "runpod-graphql": [RUNPOD_GRAPHQL_PATH]}
-PATHS["vast"] = [VAST_PATH]
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting():
-    """Two tries without a pause between them."""
-    stamina.set_testing(True, attempts=2)
-    yield
-    stamina.set_testing(False)
+from tests.e2e.fake_providers import RUNPOD_CENTERS_PATH, RUNPOD_GPUS_PATH, Answer, serve_fake_providers
+from tests.e2e.loopback_cases import KINDS, adapter_of, read, recorded, serve
 
 
 @pytest.fixture
@@ -58,40 +22,6 @@ def fakes():
 def http():
     with make_client() as client:
         yield client
-
-
-def adapter_of(kind, fakes):
-    return {
-        "lambda": lambda: LambdaCloud(api_key=KEY, base_url=fakes.lambda_url),
-        "runpod-rest": lambda: RunPod(api_key=KEY, base_url=fakes.runpod_url),
-        "runpod-graphql": lambda: RunPod(base_url=fakes.runpod_url),
-        "vast": lambda: Vast(api_key=KEY, base_url=fakes.vast_url),
-    }[kind]()
-
-
-def serve(fakes, kind, answer):
-    fakes.answers.update(dict.fromkeys(PATHS[kind], answer))
-
-
-def refused(fakes, http, kind):
-    """The error of a refresh, which holds no secret, neither itself nor in what it was raised from."""
-    adapter = adapter_of(kind, fakes)
-    with pytest.raises(ProviderError) as caught:
-        adapter.parse(adapter.fetch(http), NOW)
-    seen = caught.value
-    while seen is not None:
-        assert SECRET not in f"{seen} {seen!r} {vars(seen)}"
-        seen = seen.__cause__ or seen.__context__
-    assert SECRET not in repr(adapter)
-    return caught.value
-
-
-def recorded(shared_data, name):
-    return json.loads((shared_data / "payloads" / name).read_text())
-
-
-def read(adapter, http):
-    return adapter.parse(adapter.fetch(http), NOW)
 
 
 def test_all_shapes_of_lambda_as_recorded_in_august_2026(fakes, http, shared_data):
@@ -228,11 +158,6 @@ def test_vasts_recorded_doubtful_offers_are_refused_unless_allowed(fakes, http, 
     assert [o.country for o in on_demand] == ["CA", "US"]  # one host and one address: it proves no residency
 
 
-def test_vasts_documented_object_instead_of_a_list_is_refused(fakes, http, shared_data):
-    serve(fakes, "vast", Answer(body=recorded(shared_data, "vast/search_offers_docs_example_object_not_list.json")))
-    assert isinstance(refused(fakes, http, "vast"), ProviderPayloadInvalid)
-
-
 def test_a_server_that_never_gives_more_than_64_is_told(fakes, http):  # behaviour 10
     def page(request):
         assert request.body["limit"] == 10_000
@@ -257,129 +182,6 @@ def test_vast_numbers_that_no_json_has_refuse_their_rows_only(fakes, http):  # b
     batch = read(adapter_of("vast", fakes), http)
     assert [o.usd_per_hour for o in batch.offers] == [Decimal("0.4")]
     assert [r.reason for r in batch.rejected] == [NO_PRICE] * 3
-
-
-@pytest.mark.parametrize(
-    ("schema", "status", "error"),
-    [
-        ("ApiErrorUnauthorized", 401, ProviderCredentials),
-        ("ApiErrorAccountInactive", 403, ProviderCredentials),
-        ("ApiErrorAccountInactive", 400, ProviderCredentials),
-        ("ApiErrorInvalidParameters", 400, ProviderPayloadInvalid),
-        ("ApiErrorNotFound", 404, ProviderPayloadInvalid),
-        ("ApiErrorInternal", 500, ProviderUnavailable),
-        ("ApiErrorInsufficientCapacity", 400, ProviderPayloadInvalid),
-        ("ApiErrorQuotaExceeded", 200, ProviderPayloadInvalid),
-    ],
-)
-def test_lambdas_error_bodies(fakes, http, shared_data, schema, status, error):
-    serve(fakes, "lambda", Answer(status, recorded(shared_data, "lambda/error_bodies_openapi_defaults.json")[schema]))
-    assert type(refused(fakes, http, "lambda")) is error
-
-
-def test_runpods_problem_bodies(fakes, http, shared_data):
-    expected = {401: ProviderCredentials, 403: ProviderCredentials, 429: ProviderRateLimited}
-    bodies = recorded(shared_data, "runpod/rest_v2_error_bodies_openapi_examples.json")
-    assert {body["status"] for body in bodies.values()} == {400, 401, 403, 404, 405, 422, 429}
-    for body in bodies.values():
-        serve(fakes, "runpod-rest", Answer(body["status"], body, {"Content-Type": "application/problem+json"}))
-        assert type(refused(fakes, http, "runpod-rest")) is expected.get(body["status"], ProviderPayloadInvalid)
-
-
-def test_vasts_error_bodies(fakes, http, shared_data):
-    bodies = recorded(shared_data, "vast/error_bodies_docs.json")
-    for text in [*bodies["429_plain_text_bodies"], bodies["429_json_detail"]]:
-        serve(fakes, "vast", Answer(429, text, {"Content-Type": "text/plain"}))
-        assert type(refused(fakes, http, "vast")) is ProviderRateLimited
-    for status, body, error in [
-        (400, bodies["400_search"], ProviderPayloadInvalid),
-        (400, bodies["generic_shape"], ProviderPayloadInvalid),
-        (200, bodies["generic_shape"], ProviderPayloadInvalid),
-        (404, "Invalid user key", ProviderCredentials),
-        (404, {"success": False, "error": "not_found", "msg": "Invalid user key"}, ProviderCredentials),
-        (404, "<html>not here</html>", ProviderPayloadInvalid),
-        (502, "<html>bad gateway</html>", ProviderUnavailable),
-        (503, "", ProviderUnavailable),
-    ]:
-        serve(fakes, "vast", Answer(status, body))
-        assert type(refused(fakes, http, "vast")) is error
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (Answer(401, {}), ProviderCredentials),
-        (Answer(403, "no"), ProviderCredentials),
-        (Answer(404, "gone"), ProviderPayloadInvalid),
-        (Answer(422, {"title": "no"}), ProviderPayloadInvalid),
-        (Answer(200, "<html><body>maintenance</body></html>", {"Content-Type": "text/html"}), ProviderPayloadInvalid),
-        (Answer(200, '{"data": {"gpu_1x_a10": {"instance_'), ProviderPayloadInvalid),
-        (Answer(200, b"\xff\xfe\x00{"), ProviderPayloadInvalid),
-        (Answer(200, ""), ProviderPayloadInvalid),
-        (Answer(200, "[" * 100_000), ProviderPayloadInvalid),
-        (Answer(200, {"data": {}, "offers": [], "gpus": [], "dataCenters": []}), ProviderPayloadInvalid),
-        (Answer(200, []), ProviderPayloadInvalid),
-        (Answer(200, {"data": "x", "offers": {"id": 1}, "gpus": {"id": 1}, "dataCenters": {}}), ProviderPayloadInvalid),
-        (Answer(500, {"error": SECRET}), ProviderUnavailable),
-        (Answer(200, '{"data": {}', {"Content-Length": "5000"}), ProviderUnavailable),
-        (Answer(200, "{}", {"Content-Length": "200000000"}), ProviderPayloadTooLarge),
-    ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else f"{value.status}-{str(value.body)[:20]}",
-)
-def test_no_answer_that_is_not_a_catalogue_passes(fakes, http, kind, answer, error):
-    serve(fakes, kind, answer)
-    assert type(refused(fakes, http, kind)) is error
-
-
-def test_a_200_with_errors_is_a_failure_although_data_is_there(fakes, http, shared_data):
-    body = recorded(shared_data, "runpod/graphql_gpu_types_datacenters_2026-08-15.json")
-    serve(fakes, "runpod-graphql", Answer(body={**body, "errors": [{"message": f"no {SECRET}"}]}))
-    assert type(refused(fakes, http, "runpod-graphql")) is ProviderPayloadInvalid
-
-
-def test_a_body_is_counted_after_it_is_unpacked(fakes, http):
-    bomb = gzip.compress(b" " * 101_000_000, compresslevel=1)
-    assert len(bomb) < 1_000_000
-    serve(fakes, "vast", Answer(200, bomb, {"Content-Encoding": "gzip"}))
-    assert type(refused(fakes, http, "vast")) is ProviderPayloadTooLarge
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_too_many_requests_is_tried_again_and_then_told_with_the_wait(fakes, http, kind):
-    serve(fakes, kind, Answer(429, "API requests too frequent", {"Retry-After": "7", "Content-Type": "text/plain"}))
-    error = refused(fakes, http, kind)
-    assert type(error) is ProviderRateLimited
-    assert error.retry_after == timedelta(seconds=7)
-    assert len(fakes.seen) == 2
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_redirect_to_another_host_is_not_followed_and_carries_no_key_there(fakes, http, kind):
-    with serve_fake_providers() as elsewhere:
-        serve(fakes, kind, Answer(302, "", {"Location": f"{elsewhere.url}{PATHS[kind][0]}"}))
-        assert type(refused(fakes, http, kind)) is ProviderUnavailable
-        assert elsewhere.seen == []
-
-
-def test_one_bad_answer_among_many_fails_the_whole_fetch(fakes, http):
-    calls = iter(range(100))
-
-    def sometimes(request):
-        return Answer(500, "") if next(calls) >= 5 else Answer(body={"gpus": []})
-
-    fakes.answers[RUNPOD_GPUS_PATH] = sometimes
-    assert type(refused(fakes, http, "runpod-rest")) is ProviderUnavailable
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_short_outage_is_bridged(fakes, http, kind):
-    def heal(request):
-        fakes.answers.clear()
-        return Answer(503, "")
-
-    serve(fakes, kind, heal)
-    assert read(adapter_of(kind, fakes), http).offers
 
 
 @pytest.mark.parametrize("kind", KINDS)
