@@ -1,5 +1,6 @@
 """CardRates: what one card computes, reads and sends per second, as sustained rates in SI units."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,9 +9,10 @@ from providers.gpus import Gpu
 from providers.units import GIB
 from service.estimate.time_constants import TIME, TimeConstants, share_of
 
+_GEFORCE = re.compile(r"RTX \d0\d0\b")  # RTX 3090, 4090, 5090; the workstation cards are named RTX A6000, RTX 6000 Ada
 TERA = 1e12
 GIGA = 1e9
-NEWER_THAN_AMPERE = ("Hopper", "Blackwell", "Blackwell Ultra")
+CHIP_TFLOPS_PER_FP32 = 4.0  # GeForce names half of its chip's 16-bit rate: that of 32-bit accumulation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,8 @@ class CardRates:
     matmul_fp8: float
     matmul_fp4: float
     matmul_fp32: float
-    attention: float
+    matmul_half_accumulate: float  # sums kept in 16 bits or integers: GeForce does these at its chip's full rate
+    has_peer_to_peer: bool  # GeForce cards copy through the machine's memory
     nvlink: float  # one way, 0 where there is none
     pcie: float  # one way
     usable_bytes: float
@@ -52,7 +55,7 @@ def rates_of(gpu: Gpu, constants: TimeConstants = TIME) -> CardRates:
     share = sustained / peak_16bit
     fp8 = (gpu.fp8_tflops or 0.0) * share * matmul.fp8_relative
     fp4 = (gpu.fp4_tflops or 0.0) * share * matmul.fp4_relative
-    newer = constants.attention.hopper_relative if gpu.architecture in NEWER_THAN_AMPERE else 1.0
+    chip = max(peak_16bit, CHIP_TFLOPS_PER_FP32 * gpu.fp32_tflops) if gpu.memory_type.startswith("GDDR") else peak_16bit
     return CardRates(
         name=gpu.name,
         architecture=gpu.architecture,
@@ -62,7 +65,8 @@ def rates_of(gpu: Gpu, constants: TimeConstants = TIME) -> CardRates:
         matmul_fp8=max(fp8, sustained) * TERA,
         matmul_fp4=max(fp4, fp8, sustained) * TERA,
         matmul_fp32=min(gpu.fp32_tflops * matmul.fp32_share, sustained) * TERA,
-        attention=peak_16bit * TERA * constants.attention.share * newer,
+        matmul_half_accumulate=max(sustained, _sustained_tflops(gpu, chip, constants)) * TERA,
+        has_peer_to_peer=_GEFORCE.match(gpu.name) is None,
         nvlink=gpu.nvlink_gb_per_s / 2 * GIGA,
         pcie=(gpu.pcie_gb_per_s_per_direction) * GIGA,
         usable_bytes=gpu.usable_gib * GIB,
@@ -70,17 +74,17 @@ def rates_of(gpu: Gpu, constants: TimeConstants = TIME) -> CardRates:
     )
 
 
-def _sustained_tflops(gpu: Gpu, peak_16bit: float, constants: TimeConstants) -> float:
-    """16-bit matmul rate of a long step: a share of the measured rate, else of the peak as far as the power lasts.
+def _sustained_tflops(gpu: Gpu, peak: float, constants: TimeConstants) -> float:
+    """16-bit matmul rate of a long step: a share of the measured rate, else of a peak as far as the power lasts.
 
-    A card with fewer watts per TFLOPS than the reference of its kind lowers its clock: rate ~ power ** 0.67.
+    A card with fewer watts per TFLOPS than the reference of its kind lowers its clock: rate ~ power ** exponent.
     """
     matmul, kind = constants.matmul, architecture_kind(gpu)
     if gpu.measured_bf16_tflops:
         return gpu.measured_bf16_tflops * share_of(matmul.of_measured, kind)
-    wanted = share_of(matmul.watts_per_tflops, kind) * peak_16bit
+    wanted = share_of(matmul.watts_per_tflops, kind) * peak
     power = min(1.0, gpu.tdp_watts / wanted) if wanted else 1.0
-    return peak_16bit * share_of(matmul.of_peak, kind) * power**matmul.power_exponent
+    return float(peak * share_of(matmul.of_peak, kind) * power**matmul.power_exponent)
 
 
 def architecture_kind(gpu: Gpu) -> str:

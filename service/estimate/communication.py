@@ -8,11 +8,17 @@ BYTES_16BIT = 2.0
 
 
 def link_rate(layout: Layout, rates: CardRates, constants: TimeConstants) -> float:
-    """One-way bytes per second of a collective inside one machine, per card."""
+    """One-way bytes per second of a collective inside one machine, per card.
+
+    Without peer-to-peer copies all cards share the way through the machine's memory.
+    """
     cost = constants.communication
     if rates.nvlink and layout.nvlink is not False:
         return rates.nvlink * cost.link_share
-    return rates.pcie * cost.pcie_share
+    if rates.has_peer_to_peer:
+        return rates.pcie * cost.pcie_share
+    cards = max(2, layout.gpus // max(1, layout.nodes))
+    return rates.pcie * cost.pcie_host_share * 2.0 / cards
 
 
 def collective_rate(layout: Layout, rates: CardRates, constants: TimeConstants) -> float:
@@ -34,9 +40,9 @@ def exposed_seconds_per_token(step: TrainStep, rates: CardRates, constants: Time
     layout, shape, cost = step.layout, step.shape, constants.communication
     full = step.technique == "full"
     exposed = 0.0
-    if layout.sharding == "zero3" or (layout.sharding == "zero2" and full):
+    if layout.fully_sharded or (layout.sharding == "zero2" and full):
         group = layout.data * layout.context
-        rounds = 3.0 if full and layout.sharding == "zero3" else 2.0
+        rounds = 3.0 if full and layout.fully_sharded else 2.0
         sent = rounds * BYTES_16BIT * shape.params_total / layout.model_parallel * (group - 1) / max(1, group)
         wire = sent / collective_rate(layout, rates, constants) * layout.model_parallel * layout.context / step.tokens
         exposed = max(0.0, wire - cost.overlap * compute_seconds) + cost.exposed_floor * wire

@@ -1,69 +1,90 @@
 """Decode time: seconds of one step that adds one token to every sequence of a batch."""
 
-from service.estimate.card_rates import CardRates
+from service.estimate.card_rates import CardRates, matmul_rate
 from service.estimate.infer_step import InferStep, kv_bytes_read, weight_bytes_read
 from service.estimate.prefill import prefill_seconds
-from service.estimate.time_constants import TIME, TimeConstants
+from service.estimate.time_constants import TIME, TimeConstants, share_of
 
 EAGER = ("hf", "litgpt")
 NATIVE_INT4 = ("llama_cpp", "exllama", "autoawq", "gpt_fast")
-
-
-def decode_step_seconds(
-    step: InferStep, rates: CardRates, constants: TimeConstants = TIME, *, context: float | None = None
-) -> float:
-    """Wall seconds of one decode step at a mean context (default: the prompt and half of the answer).
-
-    Weights and caches are read once per step; eager stacks wait for whichever of card and Python is slower.
-    """
-    seen = step.prompt + step.answer / 2.0 if context is None else context
-    card = memory_seconds(step, rates, constants, context=seen) + compute_seconds(step, rates)
-    if step.tensor > 1:
-        card += 2 * step.shape.layers * constants.decode.tensor_latency_seconds * (1.0 + 0.15 * step.tensor)
-    python = seconds_per_layer(step, constants) * step.shape.layers
-    if step.framework in EAGER:
-        return max(card, python) + constants.decode.unhidden * min(card, python)
-    return card + python
-
-
-def memory_seconds(step: InferStep, rates: CardRates, constants: TimeConstants, *, context: float) -> float:
-    """Seconds to read weights and caches, spread over the tensor-parallel cards."""
-    cost = constants.decode
-    weights = weight_bytes_read(step) / (cost.bandwidth_share * _kernel_share(step, constants))
-    cache = kv_bytes_read(step, context) * step.batch * cache_passes(step) / cost.kv_share
-    return (weights + cache) / rates.bandwidth / step.tensor
-
-
-def compute_seconds(step: InferStep, rates: CardRates) -> float:
-    """Seconds of arithmetic of one step: visible in large batches only."""
-    return 2.0 * step.shape.params_active * step.batch / rates.matmul_16bit / step.tensor
+GRAPH_ENGINES = ("vllm", "sglang", "tensorrt_llm")
+BYTES_16BIT = 2.0
 
 
 def decode_seconds_per_token(step: InferStep, rates: CardRates, constants: TimeConstants = TIME) -> float:
-    """Wall seconds per generated token of the batch, the prompt's prefill shared by its answers."""
-    seconds = decode_step_seconds(step, rates, constants) / step.batch
+    """Wall seconds per generated token of the batch, the prompt's prefill shared by its answer."""
+    seconds = decode_step_seconds(step, rates, constants, context=step.prompt + step.answer / 2.0)
     if step.prompt > 1:
-        seconds += prefill_seconds(step, rates, constants) / (step.batch * step.answer)
-    return seconds
+        seconds += prefill_seconds(step, rates, constants) / step.answer
+    return seconds / step.batch
 
 
-def cache_passes(step: InferStep) -> float:
-    """How often the cache is moved per step: read once; Hugging Face's eager cache does more.
+def decode_step_seconds(step: InferStep, rates: CardRates, constants: TimeConstants = TIME, *, context: float) -> float:
+    """Wall seconds of one decode step when the sequences are `context` tokens long.
 
-    There every step copies the cache to append one token (read and written) and repeats grouped heads to the number
-    of query heads (read once, written and read again at full width).
+    The stages of a pipeline work in turn. Eager stacks wait for whichever of card and Python is slower; engines with
+    captured graphs show their gaps beside the card's work.
     """
+    cost = constants.decode
+    card = weight_seconds(step, rates, constants) + cache_seconds(step, rates, constants, context=context)
+    if step.tensor > 1:
+        latency = cost.tensor_latency_seconds * (1.0 + cost.tensor_latency_growth * step.tensor)
+        card += 2.0 * step.shape.layers * latency
+    outside = seconds_per_layer(step, constants) * step.shape.layers
+    if step.framework == "vllm" and context > cost.vllm_graph_tokens:
+        return max(card + outside, cost.vllm_eager_seconds_per_layer * step.shape.layers)
+    if step.framework not in EAGER:
+        return card + outside
+    outside *= share_of(cost.host_relative, rates.architecture)
+    return max(card, outside) + cost.unhidden * min(card, outside)
+
+
+def weight_seconds(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:
+    """Seconds of the linear layers: reading the weights, or the arithmetic of the rows where that is longer.
+
+    Tiles of 16- and 8-bit matmuls compute many rows whether there are as many sequences or not, which binds on cards
+    with little arithmetic for their bandwidth.
+    """
+    cost = constants.decode
+    read = weight_bytes_read(step) / (rates.bandwidth * cost.bandwidth_share * kernel_share(step, constants))
+    if step.vector_kernels:
+        read *= 1.0 + cost.vector_row * (step.batch - 1)
+    weight_only = step.is_quantized and step.precision not in ("fp8", "fp4")
+    rate = rates.matmul_16bit if weight_only else matmul_rate(rates, step.precision)
+    compute = 2.0 * step.shape.matmul_params * step.batch / rate
+    if step.framework in GRAPH_ENGINES and not weight_only:
+        tile = 2.0 * step.shape.matmul_params * cost.padded_rows * step.bytes_per_weight / BYTES_16BIT / rates.matmul_16bit
+        compute = max(compute, tile)
+    return max(read, compute) / step.tensor
+
+
+def cache_seconds(step: InferStep, rates: CardRates, constants: TimeConstants, *, context: float) -> float:
+    """Seconds to read the caches of the batch.
+
+    Hugging Face's eager cache is copied to append a token (read and written) and repeated to the number of query heads
+    (read once, written), and its attention kernel then streams every head by one unit of the card alone.
+    """
+    cost = constants.decode
+    cache = kv_bytes_read(step, context) * step.batch / step.tensor
     if step.framework != "hf":
-        return 1.0
+        return cache / (rates.bandwidth * cost.kv_share)
     groups = step.shape.heads / max(1, step.shape.kv_heads)
-    return 3.0 if groups <= 1 else 3.0 + 2.0 * groups
+    copied = cache * (3.0 + groups if groups > 1 else 2.0)
+    sustained = rates.bandwidth * cost.bandwidth_share
+    streamed = min(sustained, step.shape.heads * step.batch * cost.head_bytes_per_second)
+    return copied / sustained + cache * groups / streamed
 
 
-def _kernel_share(step: InferStep, constants: TimeConstants) -> float:
+def kernel_share(step: InferStep, constants: TimeConstants) -> float:
     """Bandwidth share of the weight kernels relative to 16-bit ones."""
     cost = constants.decode
     if step.is_four_bit:
-        return cost.int4_native if step.framework in NATIVE_INT4 else cost.int4_generic
+        if step.framework in NATIVE_INT4:
+            return cost.int4_native
+        if step.shape.is_moe and step.framework in GRAPH_ENGINES:
+            return cost.int4_experts
+        marlin = step.framework in GRAPH_ENGINES and not (step.framework == "vllm" and step.quantization == "awq")
+        return cost.int4_engine if marlin else cost.int4_plain
     if step.precision == "fp8":
         return cost.fp8
     return cost.int8 if step.is_quantized else 1.0
@@ -84,6 +105,7 @@ def seconds_per_layer(step: InferStep, constants: TimeConstants) -> float:
 
 
 def _hf_relative(step: InferStep, constants: TimeConstants) -> float:
+    """Python time of Hugging Face's layers relative to 16-bit dense ones."""
     cost = constants.decode
     relative = cost.hf_expert_relative if step.shape.is_moe else 1.0
     if step.precision == "fp8":

@@ -5,7 +5,7 @@ from service.estimate.time_constants import TimeConstants
 from service.estimate.train_step import TrainStep
 
 FORWARD_PASSES = 2  # operations per weight and token: a multiply and an add
-HF_STYLE = ("hf", "ms_swift", "llama_factory", "axolotl", "deepspeed")
+HF_STYLE = ("hf", "ms_swift", "llama_factory", "axolotl", "deepspeed", "unknown")
 SELECTIVE_SHARE = 0.4  # of a forward pass, recomputed by per-operator checkpointing
 
 

@@ -9,7 +9,7 @@ from service.estimate.infer_step import InferStep
 from service.estimate.job import JobShape
 from service.estimate.train_step import Layout, TrainStep, adapted_layers
 
-_SHARDING = {"single": "none", "ddp": "none", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3", "fsdp": "zero3"}
+_SHARDING = {"single": "none", "ddp": "none", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3", "fsdp": "fsdp"}
 _DEGREES = ("tensor_parallel", "pipeline_parallel", "replicas", "context_parallel")
 FUSED_FRAMEWORKS = (Framework.MEGATRON, Framework.LLM_FOUNDRY, Framework.UNSLOTH)  # kernels fused by hand
 _BYTES_OF_CACHE = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5, "fp4": 0.5}

@@ -1,28 +1,50 @@
-"""Prefill time: GPU-seconds to read the prompts of a batch, from matrix work, attention and one pass over the weights."""
+"""Prefill time: wall seconds to read the prompts of a batch, from matrix work, attention and a pass over the weights."""
 
 from service.estimate.card_rates import CardRates
 from service.estimate.infer_step import InferStep, weight_bytes_read
 from service.estimate.time_constants import TIME, TimeConstants
 
+UNFUSED_ATTENTION = ("autoawq",)  # scores of the whole prompt are written out, cast and read again
+
 
 def prefill_seconds(step: InferStep, rates: CardRates, constants: TimeConstants = TIME) -> float:
     """Wall seconds until the first token of the whole batch, on the step's cards.
 
-    2 operations per active weight and prompt token, plus attention; weight-only quantised kernels expand the weights
-    to 16 bits first and reach a smaller share. A pipeline works on one stage at a time.
+    2 operations per active weight and prompt token, plus attention at half of the prompt on average, and at least
+    one pass over the weights. The stages of a pipeline work in turn.
     """
-    shape, cost = step.shape, constants.prefill
-    weight_only = step.is_quantized and step.precision not in ("fp8", "fp4")
-    if step.precision in ("fp8", "fp4"):
-        rate = rates.matmul_fp8 if step.precision == "fp8" else rates.matmul_fp4
-    else:
-        rate = rates.matmul_16bit
-    rate *= cost.share_quantized if weight_only else cost.share_16bit
-    if rates.name and step.precision == "fp32":
-        rate = rates.matmul_fp32
+    shape = step.shape
     rows = float(step.batch * step.prompt)
-    linear = 2.0 * max(1.0, shape.params_active - shape.embedding_params) * rows / rate
-    linear *= 1.0 + constants.matmul.narrow_hidden / shape.hidden
-    scores = 4.0 * shape.layers * shape.q_width * step.prompt * 0.5 * rows / rates.attention
+    linear = 2.0 * max(1.0, shape.params_active - shape.embedding_params) * rows
+    seconds = linear * (1.0 + constants.matmul.narrow_hidden / shape.hidden) / prompt_rate(step, rates, constants)
+    scores = 2.0 * shape.layers * shape.q_width * step.prompt * rows
+    seconds += scores / (rates.matmul_16bit * constants.attention.prompt_share)
+    if step.framework in UNFUSED_ATTENTION:
+        seconds += constants.prefill.unfused_bytes * shape.layers * shape.heads * step.prompt * rows / rates.bandwidth
     reading = weight_bytes_read(step, rows=rows) / (rates.bandwidth * constants.decode.bandwidth_share)
-    return (linear + scores + reading) / step.tensor
+    launches = shape.layers * constants.prefill.prompt_seconds_per_layer
+    together = max((seconds + reading) / step.tensor, launches)
+    if step.framework == "llama_cpp" and step.pipeline > 1:
+        together /= 1.0 + constants.prefill.pipeline_overlap * (step.pipeline - 1)
+    return together
+
+
+def prompt_rate(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:
+    """Sustained operations per second of the linear layers over many rows, by kernel family.
+
+    Weight-only kernels expand the weights to 16 bits; llama.cpp and exllama sum in integers or 16 bits.
+    """
+    cost = constants.prefill
+    if step.vector_kernels:
+        return rates.matmul_16bit * cost.share_vector
+    if step.framework == "llama_cpp":
+        return rates.matmul_half_accumulate * cost.share_llama_cpp
+    if step.framework == "exllama":
+        return rates.matmul_half_accumulate * cost.share_exllama
+    if step.precision == "fp8":
+        return rates.matmul_fp8 * cost.share_8bit
+    if step.precision == "fp4":
+        return rates.matmul_fp4 * cost.share_8bit
+    if step.precision == "fp32":
+        return rates.matmul_fp32
+    return rates.matmul_16bit * (cost.share_quantized if step.is_quantized else cost.share_16bit)

@@ -86,7 +86,7 @@ def step_time(step: TrainStep, rates: CardRates, constants: TimeConstants = TIME
     The optimizer's traffic is counted whole: sharding it saves less than the noise, and never more than linear.
     """
     compute = linear_seconds_per_token(step, rates, constants)
-    compute += attention_flops_per_token(step) / rates.attention
+    compute += attention_flops_per_token(step) / (rates.matmul_16bit * constants.attention.share)
     cost = constants.elementwise
     bandwidth = traffic_bytes_per_token(step, constants) / (rates.bandwidth * cost.bandwidth_share)
     launch = max(0.0, _launch_seconds(step, constants) - compute - bandwidth)
@@ -114,10 +114,10 @@ def _launch_seconds(step: TrainStep, constants: TimeConstants) -> float:
 
 def _hook_seconds(step: TrainStep, constants: TimeConstants) -> float:
     """Time of the gather and release hooks of eager sharded training, per token."""
-    if step.layout.sharding != "zero3" or step.compiled:
+    if not step.layout.fully_sharded or step.compiled:
         return 0.0
     cost = constants.launch
-    hooks = cost.zero3_hook_relative if step.framework in ("hf", "deepspeed") else 1.0
+    hooks = cost.zero3_hook_relative if step.layout.sharding == "zero3" else 1.0
     return cost.hook_seconds_per_layer * hooks * step.shape.all_layers / step.tokens
 
 

@@ -55,9 +55,7 @@ def sequences_that_fit(step: InferStep, usable_bytes: float, constants: TimeCons
 def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIME) -> BatchTime:
     """Wall seconds of one replica at `step.batch` sequences of continuous batching."""
     cost, shape = constants.serving, step.shape
-    compute_rate = matmul_rate(rates, step.precision if step.precision in ("fp8", "fp4", "fp32") else "bf16")
-    compute_rate *= cost.compute_share * (cost.fp4_relative if step.precision == "fp4" else 1.0)
-    compute_rate *= cost.expert_relative if shape.is_moe else 1.0
+    compute_rate = _compute_rate(step, rates, constants)
     group = (1.0 + cost.tensor_penalty * log2(step.tensor)) / (step.tensor * step.pipeline)
     prompt_flops = (2.0 * shape.params_active + 2.0 * shape.layers * shape.q_width * step.prompt) * step.prompt
     context = step.prompt + step.answer / 2.0
@@ -74,6 +72,15 @@ def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIM
         answer=step.answer,
         bound=max(parts, key=parts.__getitem__),
     )
+
+
+def _compute_rate(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:
+    """Sustained operations per second of the linear layers of full batches."""
+    cost = constants.serving
+    rate = matmul_rate(rates, step.precision if step.precision in ("fp8", "fp4", "fp32") else "bf16") * cost.compute_share
+    if step.precision == "fp4":
+        rate *= cost.fp4_relative * (cost.expert_fp4_relative if step.shape.is_moe else 1.0)
+    return rate * cost.expert_relative if step.shape.is_moe else rate
 
 
 def largest_batch_within(

@@ -50,7 +50,7 @@ _SHAPE_COLUMNS = {
     "intermediate": "intermediate",
 }
 _SHARDED = {
-    "fsdp": "zero3",
+    "fsdp": "fsdp",
     "zero3": "zero3",
     "zero2": "zero2",
     "zero1": "zero1",
@@ -216,5 +216,10 @@ def _shape_of_columns(row: Row, given: Mapping[str, int]) -> ModelShape:
         head_dim=given["hidden"] // given["heads"],
         mlp_matrices=2 if body < 1.1 * plain else 3,
         context=max(_count(row, "seq_len"), 2048),
-        **given,
+        hidden=given["hidden"],
+        layers=given["layers"],
+        heads=given["heads"],
+        kv_heads=given["kv_heads"],
+        vocab=given["vocab"],
+        intermediate=given["intermediate"],
     )

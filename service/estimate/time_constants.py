@@ -29,7 +29,7 @@ class Matmul:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
     share: float
-    hopper_relative: float
+    prompt_share: float
     unfused_bytes: float
 
 
@@ -70,6 +70,7 @@ class OptimizerTraffic:
 class Communication:
     link_share: float
     pcie_share: float
+    pcie_host_share: float
     overlap: float
     exposed_floor: float
     ddp_full: float
@@ -87,10 +88,15 @@ class Communication:
 class Decode:
     bandwidth_share: float
     kv_share: float
+    padded_rows: float
+    head_bytes_per_second: float
     tensor_latency_seconds: float
+    tensor_latency_growth: float
     expert_launch_relative: float
-    prefill_relative: float
     seconds_per_layer: Shares
+    host_relative: Shares
+    vllm_graph_tokens: float
+    vllm_eager_seconds_per_layer: float
     hf_4bit_relative: float
     hf_8bit_relative: float
     hf_fp8_relative: float
@@ -98,15 +104,25 @@ class Decode:
     hf_expert_relative: float
     unhidden: float
     int4_native: float
-    int4_generic: float
+    int4_engine: float
+    int4_plain: float
+    int4_experts: float
     int8: float
     fp8: float
+    vector_row: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefill:
     share_16bit: float
+    share_8bit: float
     share_quantized: float
+    share_vector: float
+    share_llama_cpp: float
+    share_exllama: float
+    unfused_bytes: float
+    pipeline_overlap: float
+    prompt_seconds_per_layer: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +131,7 @@ class Serving:
     compute_share: float
     fp4_relative: float
     expert_relative: float
+    expert_fp4_relative: float
     overlap_rest: float
     step_overhead_relative: float
     tensor_penalty: float

@@ -9,8 +9,8 @@ from service.estimate.model_shape import ModelShape
 class Layout:
     """How one job is spread over `gpus` cards on `nodes` machines; `gpus` is the product of the degrees.
 
-    `sharding` is none, zero1, zero2 or zero3 (FSDP's full sharding). `naive_pipeline`: the stages work in turn.
-    `nvlink` None: as the card's table says; False: the machine is known to have none.
+    `sharding` is none, zero1, zero2, zero3 or fsdp (the last two hold every weight once).
+    `naive_pipeline`: the stages work in turn. `nvlink` None: as the card's table says; False: the machine is known to have none.
     """
 
     gpus: int = 1
@@ -23,6 +23,11 @@ class Layout:
     naive_pipeline: bool = False
     nvlink: bool | None = None
     fast_fabric: bool | None = None
+
+    @property
+    def fully_sharded(self) -> bool:
+        """Weights are gathered layer by layer."""
+        return self.sharding in ("zero3", "fsdp")
 
     @property
     def model_parallel(self) -> int:
