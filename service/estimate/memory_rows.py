@@ -1,0 +1,199 @@
+"""Rows of a table of measured memory as setups of the memory model."""
+
+import re
+
+from providers.errors import InvalidInput
+from service.domain.workload import Framework, LossKind, Strategy
+from service.estimate.adapters import parse_targets
+from service.estimate.memory_constants import MEMORY
+from service.estimate.memory_setup import Adapters, AttentionKernel, MemorySetup, Reading, Recompute, Regime
+from service.estimate.model_shape import ModelShape
+from service.estimate.parallel import Parallelism
+from service.estimate.row_cells import Row, card_of, count_of, framework_of, number_of, shape_of, text_of
+
+NEWER_LIBRARIES_SINCE = "2024-09"  # transformers 4.45 keeps the last token's logits only; a run's library is as old as its model
+_LONGEST_ALPACA_TOKENS = 1304  # with the 32000-entry vocabulary of Llama 2
+_SCHEMES = {
+    "nf4-dq": "nf4_double",
+    "gptq4": "gptq",
+    "gptq8": "gptq_8",
+    "int4": "awq",
+    "int4-g32": "int4_group32",
+    "fp4": "nvfp4",
+    "bnb4": "nf4",
+    "4bit": "awq",
+    "8bit": "int8",
+}
+_STRATEGIES = {
+    "single": Strategy.SINGLE,
+    "ddp": Strategy.DDP,
+    "zero1": Strategy.ZERO1,
+    "zero2": Strategy.ZERO2,
+    "zero3": Strategy.ZERO3,
+    "fsdp": Strategy.FSDP,
+    "fsdp-zero2": Strategy.ZERO2,
+    "megatron-zero1": Strategy.ZERO1,
+    "tp": Strategy.TENSOR_PARALLEL,
+    "pp": Strategy.PIPELINE_PARALLEL,
+}
+_REGIMES = {"fp32": Regime.FP32, "fp16-amp": Regime.AUTOCAST, "bf16-pure": Regime.PURE_16}
+
+
+def read_memory_row(row: Row, *, hide_framework: bool = False) -> tuple[MemorySetup, tuple[str, ...]]:
+    """The setup of a row with the columns of the measured files, and what had to be taken for granted.
+
+    Raises:
+        InvalidInput: a cell holds no number, or a format or strategy is not known.
+    """
+    notes: list[str] = []
+    shape = shape_of(row, notes)
+    framework = Framework.UNKNOWN if hide_framework else framework_of(row, notes)
+    card = card_of(row, notes)
+    ways, split = _ways(row, notes)
+    technique = text_of(row, "technique").lower()
+    build = _inference if technique == "inference" else _training
+    card_gib = card.usable_gib if card is not None else float("inf")
+    return build(row, shape, framework, ways, split, card_gib), tuple(notes)
+
+
+def _ways(row: Row, notes: list[str]) -> tuple[Parallelism, int]:
+    """Degrees of a row, and over how many GPUs its layers are merely spread."""
+    words = text_of(row, "strategy").lower() or "single"
+    data, tensor, pipeline = (count_of(row, column) for column in ("dp", "tp", "pp"))
+    context = count_of(row, "cp")
+    if words == "naive-mp" or (words == "pp" and text_of(row, "technique") == "inference"):
+        return Parallelism(), pipeline
+    strategy = _STRATEGIES.get(words, _STRATEGIES.get(words.partition("+")[0]))
+    if strategy is None:
+        notes.append("the strategy's spelling is not known: taken as replicas")
+        strategy = Strategy.DDP
+    return Parallelism(strategy=strategy, data=data, tensor=tensor, pipeline=pipeline, context=context), 1
+
+
+def _reading(row: Row) -> Reading:
+    """What the figure counts, from the words of the column `measured`."""
+    words = text_of(row, "measured").lower()
+    if "device" in words or "smi" in words:
+        return Reading.DEVICE
+    return Reading.RESERVED if "reserved" in words and "allocated" not in words else Reading.ALLOCATED
+
+
+def _scheme(row: Row) -> str | None:
+    """The quantisation of a row: its own column, else what its precision implies."""
+    raw = text_of(row, "quant").lower()
+    implied = text_of(row, "precision").lower()
+    if not raw and implied in ("4bit", "8bit", "fp8", "int8", "int4"):
+        raw = implied
+    if not raw:
+        return None
+    scheme = _SCHEMES.get(raw, re.sub(r"-g\d+$", "", raw).replace("-", "_"))
+    if scheme not in MEMORY.bytes_per_weight:
+        raise InvalidInput("the quantisation is not known", pointer="/quant", allowed=tuple(MEMORY.bytes_per_weight))
+    return scheme
+
+
+def _is_older(row: Row, shape: ModelShape, framework: Framework) -> bool:
+    """The run used libraries of before autumn 2024: its model is older, or torchtune still counted in decimal GB."""
+    if framework is Framework.TORCHTUNE:
+        return text_of(row, "unit") == "GB"
+    return bool(shape.released) and shape.released < NEWER_LIBRARIES_SINCE
+
+
+def _attention(row: Row) -> AttentionKernel:
+    kernels = {"none": AttentionKernel.EAGER, "": AttentionKernel.EAGER, "sdpa": AttentionKernel.SDPA}
+    return kernels.get(text_of(row, "flash_attention").lower(), AttentionKernel.FLASH)
+
+
+def _inference(row: Row, shape: ModelShape, framework: Framework, ways: Parallelism, split: int, card_gib: float) -> MemorySetup:
+    sequence = count_of(row, "seq_len")
+    return MemorySetup(
+        shape=shape,
+        framework=framework,
+        is_training=False,
+        quantization=_scheme(row),
+        parallel=ways,
+        layer_split=split,
+        micro_batch=count_of(row, "micro_batch"),
+        sequence=sequence,
+        prompt=min(sequence, count_of(row, "input_len")),
+        weight_bytes=4.0 if text_of(row, "precision") == "fp32" else 2.0,
+        attention=_attention(row) if text_of(row, "flash_attention") else AttentionKernel.SDPA,
+        older_library=_is_older(row, shape, framework) and framework is Framework.HF,
+        reading=_reading(row),
+        card_gib=card_gib,
+    )
+
+
+def _training(row: Row, shape: ModelShape, framework: Framework, ways: Parallelism, split: int, card_gib: float) -> MemorySetup:
+    notes = text_of(row, "notes").lower()
+    optimizer, in_backward, on_host = _optimizer(row)
+    precision = text_of(row, "precision").lower()
+    facts = MEMORY.frameworks[framework]
+    adapters = _adapters(row)
+    return MemorySetup(
+        shape=shape,
+        framework=framework,
+        regime=_REGIMES.get(
+            precision, Regime.PURE_16 if adapters or (facts.states_16bit and "mixed" not in precision) else Regime.MIXED
+        ),
+        quantization=_scheme(row),
+        parallel=ways,
+        layer_split=split,
+        micro_batch=count_of(row, "micro_batch"),
+        sequence=_sequence(row, notes),
+        attention=_attention(row),
+        compiled="compile" in notes and "eager" not in notes,
+        recompute={"1": Recompute.FULL, "sel": Recompute.SELECTIVE}.get(text_of(row, "grad_checkpointing"), Recompute.NONE),
+        loss=_loss(framework, notes, is_older=_is_older(row, shape, framework)),
+        adapters=adapters,
+        optimizer=optimizer,
+        optimizer_in_backward=in_backward,
+        optimizer_on_host=on_host,
+        activations_on_host="activation offload" in notes,
+        accumulates=ways.strategy in (Strategy.ZERO2, Strategy.ZERO3),
+        older_library=_is_older(row, shape, framework),
+        reading=_reading(row),
+        card_gib=card_gib,
+    )
+
+
+def _sequence(row: Row, notes: str) -> int:
+    """The length of the longest batch. Where a table assumed one for unpacked Alpaca, the longest example is what peaks."""
+    if "alpaca" in notes and "assumed" in notes:
+        return _LONGEST_ALPACA_TOKENS
+    return count_of(row, "seq_len")
+
+
+def _loss(framework: Framework, notes: str, *, is_older: bool) -> LossKind:
+    """The kind of loss: as the notes say, else the framework's own default at its time.
+
+    Notes that begin with a plus list every change against a plain run, so there what is not named is plain.
+    """
+    if "chunked" in notes:
+        return LossKind.CHUNKED
+    if "fused" in notes and "cross" in notes:
+        return LossKind.FUSED
+    if framework is Framework.TORCHTUNE and not is_older and "plain cross entropy" not in notes and not notes.startswith("+"):
+        return LossKind.CHUNKED
+    return LossKind.FUSED if framework is Framework.UNSLOTH else LossKind.PLAIN
+
+
+def _optimizer(row: Row) -> tuple[str, bool, bool]:
+    """(name, fused into the backward pass, states on the host)."""
+    words = (text_of(row, "optimizer").lower() or "adamw").split("+")
+    name = {"adamw8bit": "adamw_8bit", "adamw4bit": "adamw_4bit"}.get(words[0], words[0])
+    paged = name.startswith("paged_")
+    name = name.removeprefix("paged_")
+    name = {"adamw8bit": "adamw_8bit", "adamw32bit": "adamw"}.get(name, name)
+    if name not in MEMORY.optimizer_bytes:
+        name = "adamw"
+    return name, "in_bwd" in words, paged or "cpu_offload" in words
+
+
+def _adapters(row: Row) -> Adapters | None:
+    technique = text_of(row, "technique").lower()
+    if technique in ("full", "pretrain", "continued_pretraining"):
+        return None
+    kind = technique if technique.startswith("adapter") else "lora"
+    rank = int(number_of(row, "lora_rank", default=8.0))
+    return Adapters(rank=rank, targets=parse_targets(text_of(row, "lora_targets") or "q,v"), kind=kind)
