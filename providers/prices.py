@@ -19,7 +19,7 @@ def price(value: Json, *, maximum_usd: Decimal = MAXIMUM_USD_PER_HOUR) -> Decima
     Raises:
         Refused: with NO_PRICE, for null, 0, a negative, NaN, infinity, an absurd amount and anything that is no number.
     """
-    amount = _decimal(value)
+    amount = plain_decimal(value)
     if amount is None:
         raise Refused(NO_PRICE, "no number")
     if not amount.is_finite():
@@ -31,7 +31,8 @@ def price(value: Json, *, maximum_usd: Decimal = MAXIMUM_USD_PER_HOUR) -> Decima
     return amount
 
 
-def _decimal(value: Json) -> Decimal | None:
+def plain_decimal(value: Json) -> Decimal | None:
+    """A JSON number or plain ASCII decimal text (no thousands, no decimal comma) as an exact number; None for the rest."""
     if isinstance(value, bool):
         return None
     if isinstance(value, Decimal):
