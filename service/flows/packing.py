@@ -30,7 +30,7 @@ def pack_feed(
         kept = {before.offer_id(row): before.offer(row) for row in range(before.rows) if before.text("scope", row) in kept_scopes}
         merged = kept | dict(offers)
         offers = {offer_id: merged[offer_id] for offer_id in sorted(merged)}
-    columns = columns_of(list(offers.values()))
+    columns = columns_of(list(offers.values()), offer_ids=list(offers))
     if before is not None and before.rows:
         _carry_observed_at(columns, before, touched)
     return PackedOffers(rows=columns.rows, blob=pack(columns))

@@ -6,11 +6,12 @@ The packed form is a JSON header and the raw columns, so that loading copies not
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -120,8 +121,8 @@ def micros_from_datetime(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def columns_of(offers: Sequence[Offer]) -> FeedColumns:
-    """The offers as columns, in their order."""
+def columns_of(offers: Sequence[Offer], *, offer_ids: Sequence[str] | None = None) -> FeedColumns:
+    """The offers as columns, in their order; `offer_ids` spares working their ids out again."""
     arrays: dict[str, Array] = {}
     words: dict[str, tuple[str, ...]] = {}
     for name in TEXT:
@@ -137,7 +138,8 @@ def columns_of(offers: Sequence[Offer]) -> FeedColumns:
     arrays["billing_increment_seconds"] = np.array(steps, dtype=np.int32)
     arrays["is_dated"] = np.array([offer.is_dated for offer in offers], dtype=np.bool_)
     arrays["observed_at"] = np.array([micros_from_datetime(offer.observed_at) for offer in offers], dtype=np.int64)
-    arrays["offer_id"] = np.array([int(offer.offer_id, 16) for offer in offers], dtype=np.uint64)
+    ids = [offer.offer_id for offer in offers] if offer_ids is None else offer_ids
+    arrays["offer_id"] = np.array([int(offer_id, 16) for offer_id in ids], dtype=np.uint64)
     for array in arrays.values():
         array.flags.writeable = False
     return FeedColumns(rows=len(offers), arrays=arrays, words=words)
@@ -189,25 +191,27 @@ def unpack(blob: bytes) -> FeedColumns:
     return FeedColumns(rows=rows, arrays=arrays, words=words)
 
 
-def _text_values(offers: Sequence[Offer], name: str) -> Iterable[str | None]:
+def _text_values(offers: Sequence[Offer], name: str) -> list[str | None]:
     if name == "attestations":
-        return (_SPLIT.join(sorted(offer.attestations)) or None for offer in offers)
+        return [_SPLIT.join(sorted(offer.attestations)) or None for offer in offers]
     if name == "notes":
-        return (_SPLIT.join(offer.notes) or None for offer in offers)
-    return (getattr(offer, name) for offer in offers)
+        return [_SPLIT.join(offer.notes) or None for offer in offers]
+    # The plain text of an enum: a member's own hash and str are Python calls, and there are millions of values.
+    return list(map(attrgetter(f"{name}._value_" if name in _ENUMS else name), offers))
 
 
-def _coded(values: Iterable[str | None]) -> tuple[Array, tuple[str, ...]]:
+def _coded(values: Sequence[str | None]) -> tuple[Array, tuple[str, ...]]:
     """Codes and their words, in order of first appearance."""
-    codes: dict[str, int] = {}
-    coded = [ABSENT if value is None else codes.setdefault(str(value), len(codes)) for value in values]
-    return np.array(coded, dtype=np.int32), tuple(codes)
+    words = tuple(value for value in dict.fromkeys(values) if value is not None)
+    codes: dict[str | None, int] = {word: code for code, word in enumerate(words)}
+    codes[None] = ABSENT
+    return np.fromiter(map(codes.__getitem__, values), dtype=np.int32, count=len(values)), words
 
 
 def _numbers(offers: Sequence[Offer], name: str) -> list[float | None]:
     side = _INTERRUPTION.get(name)
     if side is None:
-        return [getattr(offer, name) for offer in offers]
+        return list(map(attrgetter(name), offers))
     return [None if (band := offer.interruption_fraction_per_month) is None else band[side] for offer in offers]
 
 

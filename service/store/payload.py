@@ -3,7 +3,6 @@
 import dataclasses
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -12,7 +11,10 @@ from providers.offer import Offer
 _ADAPTER = TypeAdapter(Offer)
 # When it was read is no part of what it is; sets have no order, so they are sorted apart.
 _COMPARED = tuple(f.name for f in dataclasses.fields(Offer) if f.name not in ("observed_at", "attestations"))
-_VALUES = attrgetter(*_COMPARED)
+_ENUMS = {"capacity_type", "tenancy", "price_basis", "interconnect", "fabric", "arch", "availability"}
+# A hundred thousand offers are compared at every refresh: this is the quickest way that Python has.
+_VALUES = attrgetter(*(f"{name}._value_" if name in _ENUMS else name for name in _COMPARED))
+_TEXT = "\x1f".join(["%s"] * len(_COMPARED))
 
 
 def offer_to_text(offer: Offer) -> str:
@@ -27,7 +29,7 @@ def offer_from_text(text: str | bytes) -> Offer:
 
 def fingerprint(offer: Offer) -> str:
     """16 hex digits over everything but `observed_at`: the same in every process and on every machine."""
-    values: list[Any] = list(map(str, _VALUES(offer)))
+    text = _TEXT % _VALUES(offer)
     if offer.attestations:
-        values.extend(sorted(offer.attestations))
-    return blake2b("\x1f".join(values).encode(), digest_size=8).hexdigest()
+        text = "\x1f".join((text, *sorted(offer.attestations)))
+    return blake2b(text.encode(), digest_size=8).hexdigest()
