@@ -48,7 +48,10 @@ class AwsSettings(ProviderSettings):
     regions: Annotated[tuple[str, ...] | None, NoDecode] = None
     access_key_id: SecretStr | None = None
     secret_access_key: SecretStr | None = None
+    session_token: SecretStr | None = None
+    use_default_credentials: bool | None = None  # the machine's own AWS role or profile: never unasked
     endpoint_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
+    spot_advisor_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
 
     @field_validator("regions", mode="before")
     @classmethod

@@ -54,7 +54,7 @@ class Aws(Adapter):
     session_token: SecretStr | None = None
     use_default_credentials: bool = False
     endpoint_url: str | None = None  # of the signed calls; None is AWS
-    bulk_base_url: str = BULK_BASE_URL
+    base_url: str = BULK_BASE_URL  # of the public price list
     spot_advisor_url: str = SPOT_ADVISOR_URL
     make_client: ClientFactory | None = field(default=None, repr=False)
     now: Callable[[], datetime] = field(default=_now, repr=False)
@@ -123,7 +123,7 @@ class Aws(Adapter):
 
     @property
     def _bulk_base(self) -> str:
-        return self.bulk_base_url.rstrip("/")
+        return self.base_url.rstrip("/")
 
     def _fetch_signed(self, http: httpx.Client) -> Json:
         with our_errors("setting up AWS clients"):

@@ -209,7 +209,7 @@ def public_files(recorded):
 def test_the_public_csv_over_the_wire():
     csv = (FIXTURES / "aws_bulk_us-east-1.csv").read_bytes().replace(b"\n", b"\r\n")
     with serving(public_files(lambda path: {f"{path}.csv": csv})) as url, make_client() as http:
-        aws = Aws(regions=("us-east-1",), bulk_base_url=url + "/")
+        aws = Aws(regions=("us-east-1",), base_url=url + "/")
         batch = aws.parse(aws.fetch(http), NOW)
     assert {offer.instance_type for offer in batch.offers} == {"p4d.24xlarge", "g6f.large", "g5.xlarge", "g6.xlarge"}
 
@@ -217,7 +217,7 @@ def test_the_public_csv_over_the_wire():
 def test_the_recorded_bulk_list_over_the_wire(shared_data):
     recorded = (shared_data / "payloads" / "aws" / "bulk_price_list_p4d_ondemand_and_capacity_block.json").read_bytes()
     with serving(public_files(lambda path: {f"{path}.json": recorded})) as url, make_client() as http:
-        aws = Aws(regions=("us-east-1",), bulk_base_url=url)
+        aws = Aws(regions=("us-east-1",), base_url=url)
         batch = aws.parse(aws.fetch(http), NOW)
     assert [(offer.instance_type, offer.usd_per_hour) for offer in batch.offers] == [("p4d.24xlarge", Decimal("32.7726"))]
     assert [refused.reason for refused in batch.rejected] == ["not_on_demand"]

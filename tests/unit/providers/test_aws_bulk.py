@@ -140,6 +140,35 @@ def test_no_region_at_all_is_an_error():
         read(PriceFiles({"us-east-1": CSV}), "eu-west-1")
 
 
+@pytest.mark.parametrize(
+    ("column", "wrong", "reason"),
+    [
+        ("Region Code", "us-west-2", "out_of_scope"),
+        ("Location Type", "AWS Local Zone", "out_of_scope"),
+        ("Currency", "CNY", "no_price"),
+        ("TermType", "Reserved", "no_price"),
+        ("Unit", "Quantity", "no_price"),
+        ("EffectiveDate", "soon", "malformed"),
+    ],
+)
+def test_a_row_that_is_wrong_in_one_column_is_no_offer(column, wrong, reason):
+    rows, _ = filter_csv("aws", CSV.splitlines())
+    [row] = [row for row in rows if row["SKU"] == "B4"]
+    section = {"layout": "csv", "listed": [{**row, column: wrong}, next(row for row in rows if row["SKU"] == "B9")]}
+    batch = Aws().parse({"regions": {"us-east-1": section}}, NOW)
+    assert [offer.instance_type for offer in batch.offers] == ["g6.xlarge"]
+    assert [refused.reason for refused in batch.rejected] == [reason]
+
+
+def test_two_prices_of_one_machine_at_once_are_no_offer():
+    rows, _ = filter_csv("aws", CSV.splitlines())
+    [row] = [row for row in rows if row["SKU"] == "B4"]
+    section = {"layout": "csv", "listed": [row, {**row, "PricePerUnit": "0.5"}]}
+    batch = Aws().parse({"regions": {"us-east-1": section}}, NOW)
+    assert batch.offers == ()
+    assert [refused.reason for refused in batch.rejected] == ["malformed"]
+
+
 @pytest.mark.parametrize("url", ["https://elsewhere.example/x.csv", "//elsewhere.example/x.csv", 5, None])
 def test_an_index_that_points_elsewhere_is_refused(url):
     index = {"regions": {"us-east-1": {"currentVersionUrl": url}}}

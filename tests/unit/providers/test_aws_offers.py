@@ -77,6 +77,21 @@ def test_a_capacity_block_is_known_by_its_operation_alone(payload, region):
     assert reasons(batch, "P5ECBOS") == ["not_on_demand"]
 
 
+def test_a_capacity_block_is_known_by_its_market_option_alone(payload, region):
+    [block] = [text for text in region["listed"] if "P5ECBOS" in text]
+    region["listed"] = [region["listed"][5], block.replace("RunInstances:CB", "RunInstances")]
+    batch = parse(payload)
+    assert set(on_demand(batch)) == {"g5.xlarge"}
+    [refused] = [rejected for rejected in batch.rejected if rejected.row == "us-east-1 P5ECBOS"]
+    assert (refused.reason, "capacity block" in refused.detail) == ("not_on_demand", True)
+
+
+@pytest.mark.parametrize("index", [True, 1.0, "1", None, [1], {}, -1, 5])
+def test_an_index_that_names_no_band_is_unknown(payload, index):
+    payload["advisor"]["us-east-1"]["g5.xlarge"] = index
+    assert spot(parse(payload))["g5.xlarge", "us-east-1a"].interruption_fraction_per_month is None
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_six_products_of_one_machine_in_any_order_are_one_offer(payload, region, seed):
     region["listed"] = region["listed"][:6]
