@@ -7,10 +7,11 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, TypeAdapter
 
 from service.api.problems import Problem
+from service.domain.estimation import EstimateRequest
 from service.domain.request import PlanRequest
 
 REF: Final = "#/components/schemas/{model}"
-BODIES: Final[tuple[type[BaseModel], ...]] = (PlanRequest,)
+BODIES: Final[tuple[type[BaseModel], ...]] = (PlanRequest, EstimateRequest)
 TAGS: Final = {
     "plan": "Where is it cheapest to run, and why.",
     "prices": "What the market sells, now and before.",

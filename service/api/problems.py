@@ -18,6 +18,7 @@ from providers.errors import (
     UnknownGpu,
     UnknownModel,
 )
+from service.store.errors import UnknownJob, UnknownPool
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20  # a body of a megabyte can hold 100,000 unknown fields: the first are enough to mend it
@@ -107,6 +108,8 @@ _CODE_OF: tuple[tuple[type[OptimizerError], str], ...] = (
     (UnknownModel, "unknown-model"),
     (InvalidInput, "invalid-input"),
     (ProviderError, "provider-error"),
+    (UnknownJob, "not-found"),
+    (UnknownPool, "not-found"),
 )
 
 

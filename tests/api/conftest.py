@@ -1,7 +1,8 @@
 """An application on a small market in memory, with a clock that stands still."""
 
+import logging
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -10,6 +11,7 @@ from starlette.testclient import TestClient
 from providers.offer import Arch, Availability, CapacityType, Interconnect, Offer, PriceBasis, Tenancy
 from service.api.app import create_app
 from service.api.context import Context
+from service.logs import configure_logs
 from service.metrics import Metrics
 from service.solver.columns import columns_of
 from service.solver.market import FeedStatus, Market
@@ -80,11 +82,11 @@ OFFERS = (
 )  # fmt: skip
 
 
-def market_of(offers, *, snapshot_id="s1"):
+def market_of(offers, *, snapshot_id="s1", seen=SEEN):
     feeds = sorted({offer.feed for offer in offers})
     return Market.build(
         {feed: columns_of([offer for offer in offers if offer.feed == feed]) for feed in feeds},
-        [FeedStatus(name=feed, last_success_at=SEEN, last_attempt_at=SEEN, interval_seconds=300) for feed in feeds],
+        [FeedStatus(name=feed, last_success_at=seen, last_attempt_at=seen, interval_seconds=300) for feed in feeds],
         snapshot_id=snapshot_id,
         as_of=SEEN,
     )
@@ -102,9 +104,16 @@ def market():
     return market_of(OFFERS)
 
 
-@pytest.fixture
-def holder(market):
+@pytest.fixture(scope="session")
+def shared_holder(market):
     return Holder(market)
+
+
+@pytest.fixture
+def holder(shared_holder, market):
+    """What the application reads; as at first in every test."""
+    shared_holder.market = market
+    return shared_holder
 
 
 @pytest.fixture(scope="session")
@@ -115,13 +124,13 @@ def api_engine(tmp_path_factory):
     made.dispose()
 
 
-@pytest.fixture
-def app(holder, api_engine):
-    return create_app(Context(clock=lambda: NOW, market=lambda: holder.market, engine=api_engine, metrics=Metrics()))
+@pytest.fixture(scope="session")
+def app(shared_holder, api_engine):
+    return create_app(Context(clock=lambda: NOW, market=lambda: shared_holder.market, engine=api_engine, metrics=Metrics()))
 
 
 @pytest.fixture
-def client(app):
+def client(app, holder):
     return TestClient(app)
 
 
@@ -141,3 +150,36 @@ def stored_client(holder, engine):
 def offers():
     """What the small market sells."""
     return OFFERS
+
+
+@pytest.fixture
+def market_seen():
+    """The small market, last read some hours ago."""
+    return lambda hours_ago: market_of(OFFERS, seen=NOW - timedelta(hours=hours_ago))
+
+
+@pytest.fixture
+def broken_client(holder, tmp_path):
+    """The application over a database file that is none."""
+    path = tmp_path / "broken.db"
+    path.write_bytes(b"not a database" * 100)
+    engine = make_engine(f"sqlite:///{path}")
+    yield TestClient(create_app(Context(clock=lambda: NOW, market=lambda: holder.market, engine=engine, metrics=Metrics())))
+    engine.dispose()
+
+
+@pytest.fixture
+def fresh_app(holder, api_engine):
+    """An application that has answered nothing yet."""
+    return create_app(Context(clock=lambda: NOW, market=lambda: holder.market, engine=api_engine, metrics=Metrics()))
+
+
+@pytest.fixture(scope="session")
+def client_of_session(app):
+    """For property tests, which take no fixture that is made anew for each test."""
+    return TestClient(app)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _quiet_logs():
+    configure_logs(logging.CRITICAL)
