@@ -25,7 +25,9 @@ class CardRates:
 
     name: str
     architecture: str
-    bandwidth: float
+    bandwidth: float  # as published
+    streamed: float  # what reading weights at 16 bits reaches of it
+    is_gddr: bool
     peak_16bit: float
     matmul_16bit: float
     matmul_fp8: float
@@ -55,11 +57,15 @@ def rates_of(gpu: Gpu, constants: TimeConstants = TIME) -> CardRates:
     share = sustained / peak_16bit
     fp8 = (gpu.fp8_tflops or 0.0) * share * matmul.fp8_relative
     fp4 = (gpu.fp4_tflops or 0.0) * share * matmul.fp4_relative
-    chip = max(peak_16bit, CHIP_TFLOPS_PER_FP32 * gpu.fp32_tflops) if gpu.memory_type.startswith("GDDR") else peak_16bit
+    is_gddr = gpu.memory_type.startswith("GDDR")
+    memory = constants.decode.gddr_relative if is_gddr else 1.0
+    chip = max(peak_16bit, CHIP_TFLOPS_PER_FP32 * gpu.fp32_tflops) if is_gddr else peak_16bit
     return CardRates(
         name=gpu.name,
         architecture=gpu.architecture,
         bandwidth=gpu.bandwidth_gb_per_s * GIGA,
+        streamed=gpu.bandwidth_gb_per_s * GIGA * constants.decode.bandwidth_share * memory,
+        is_gddr=is_gddr,
         peak_16bit=peak_16bit * TERA,
         matmul_16bit=sustained * TERA,
         matmul_fp8=max(fp8, sustained) * TERA,

@@ -8,17 +8,21 @@ BYTES_16BIT = 2.0
 
 
 def link_rate(layout: Layout, rates: CardRates, constants: TimeConstants) -> float:
-    """One-way bytes per second of a collective inside one machine, per card.
+    """One-way bytes per second of a collective inside one machine, per card."""
+    return tensor_link(layout.nvlink, layout.gpus // max(1, layout.nodes), rates, constants)
+
+
+def tensor_link(nvlink: bool | None, cards: int, rates: CardRates, constants: TimeConstants) -> float:
+    """One-way bytes per second between `cards` of one machine, per card.
 
     Without peer-to-peer copies all cards share the way through the machine's memory.
     """
     cost = constants.communication
-    if rates.nvlink and layout.nvlink is not False:
+    if rates.nvlink and nvlink is not False:
         return rates.nvlink * cost.link_share
     if rates.has_peer_to_peer:
         return rates.pcie * cost.pcie_share
-    cards = max(2, layout.gpus // max(1, layout.nodes))
-    return rates.pcie * cost.pcie_host_share * 2.0 / cards
+    return rates.pcie * cost.pcie_host_share * 2.0 / max(2, cards)
 
 
 def collective_rate(layout: Layout, rates: CardRates, constants: TimeConstants) -> float:

@@ -33,6 +33,8 @@ def decode_step_seconds(step: InferStep, rates: CardRates, constants: TimeConsta
     outside = seconds_per_layer(step, constants) * step.shape.layers
     if step.framework == "vllm" and context > cost.vllm_graph_tokens:
         return max(card + outside, cost.vllm_eager_seconds_per_layer * step.shape.layers)
+    if step.framework == "llama_cpp" and not rates.is_gddr:
+        outside *= cost.llama_cpp_hbm_relative
     if step.framework not in EAGER:
         return card + outside
     outside *= share_of(cost.host_relative, rates.architecture)
@@ -46,7 +48,7 @@ def weight_seconds(step: InferStep, rates: CardRates, constants: TimeConstants) 
     with little arithmetic for their bandwidth.
     """
     cost = constants.decode
-    read = weight_bytes_read(step) / (rates.bandwidth * cost.bandwidth_share * kernel_share(step, constants))
+    read = weight_bytes_read(step) / (rates.streamed * kernel_share(step, constants))
     if step.vector_kernels:
         read *= 1.0 + cost.vector_row * (step.batch - 1)
     weight_only = step.is_quantized and step.precision not in ("fp8", "fp4")
@@ -70,9 +72,8 @@ def cache_seconds(step: InferStep, rates: CardRates, constants: TimeConstants, *
         return cache / (rates.bandwidth * cost.kv_share)
     groups = step.shape.heads / max(1, step.shape.kv_heads)
     copied = cache * (3.0 + groups if groups > 1 else 2.0)
-    sustained = rates.bandwidth * cost.bandwidth_share
-    streamed = min(sustained, step.shape.heads * step.batch * cost.head_bytes_per_second)
-    return copied / sustained + cache * groups / streamed
+    streamed = min(rates.streamed, step.shape.heads * step.batch * cost.head_bytes_per_second)
+    return copied / rates.streamed + cache * groups / streamed
 
 
 def kernel_share(step: InferStep, constants: TimeConstants) -> float:

@@ -61,7 +61,7 @@ def _has_nvlink(interconnect: Interconnect, gpu_count: int) -> bool | None:
 
 @lru_cache(maxsize=1024)
 def train_step(job: JobShape, layout: Layout) -> TrainStep:
-    """The training step of a job on a layout; preference techniques are trained as full steps here."""
+    """The training step of a job on a layout; preference techniques train every weight, with other passes beside."""
     technique = {Technique.LORA: "lora", Technique.QLORA: "qlora"}.get(job.technique or Technique.FULL, "full")
     return TrainStep(
         shape=job.model,
@@ -77,6 +77,7 @@ def train_step(job: JobShape, layout: Layout) -> TrainStep:
         quantization=job.quantization.value if job.quantization else None,
         adapted=adapted_layers(job.model, job.lora_targets) if job.uses_adapters else adapted_layers(job.model, "none"),
         layout=layout,
+        preference=job.technique.value if job.technique in (Technique.DPO, Technique.PPO, Technique.GRPO) else "",
     )
 
 

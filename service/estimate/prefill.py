@@ -21,7 +21,7 @@ def prefill_seconds(step: InferStep, rates: CardRates, constants: TimeConstants 
     seconds += scores / (rates.matmul_16bit * constants.attention.prompt_share)
     if step.framework in UNFUSED_ATTENTION:
         seconds += constants.prefill.unfused_bytes * shape.layers * shape.heads * step.prompt * rows / rates.bandwidth
-    reading = weight_bytes_read(step, rows=rows) / (rates.bandwidth * constants.decode.bandwidth_share)
+    reading = weight_bytes_read(step, rows=rows) / rates.streamed
     launches = shape.layers * constants.prefill.prompt_seconds_per_layer
     together = max((seconds + reading) / step.tensor, launches)
     if step.framework == "llama_cpp" and step.pipeline > 1:
@@ -38,7 +38,8 @@ def prompt_rate(step: InferStep, rates: CardRates, constants: TimeConstants) -> 
     if step.vector_kernels:
         return rates.matmul_16bit * cost.share_vector
     if step.framework == "llama_cpp":
-        return rates.matmul_half_accumulate * cost.share_llama_cpp
+        share = cost.share_llama_cpp if step.is_quantized else cost.share_llama_cpp_16bit
+        return rates.matmul_half_accumulate * share
     if step.framework == "exllama":
         return rates.matmul_half_accumulate * cost.share_exllama
     if step.precision == "fp8":

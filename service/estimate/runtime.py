@@ -11,11 +11,12 @@ from service.estimate.flops import (
     attention_flops_per_token,
     dequantize_seconds_per_token,
     linear_seconds_per_token,
+    recomputed_forwards,
     traffic_bytes_per_token,
 )
 from service.estimate.job import JobShape
 from service.estimate.job_steps import layout_of, train_step
-from service.estimate.time_constants import TIME, TimeConstants
+from service.estimate.time_constants import TIME, TimeConstants, share_of
 from service.estimate.train_step import TrainStep
 
 
@@ -46,7 +47,7 @@ def train_seconds_per_token(
     layout = layout_of(strategy, gpu_count=gpu_count, nodes=nodes, interconnect=interconnect, fabric=fabric)
     step = train_step(job, layout)
     parts = step_time(step, rates_of(gpu, constants), constants)
-    error = constants.error[f"train_{step.technique}"]
+    error = constants.error["train_preference" if step.preference else f"train_{step.technique}"]
     return TimeEstimate(seconds_per_unit=spread(parts.total / layout.gpus, error), bound=parts.bound)
 
 
@@ -95,11 +96,29 @@ def step_time(step: TrainStep, rates: CardRates, constants: TimeConstants = TIME
         moved = constants.optimizer.bytes_per_parameter * step.shape.params_total
         bandwidth += moved / (rates.bandwidth * cost.bandwidth_share) / (step.tokens * step.accumulation)
     launch += _hook_seconds(step, constants)
+    if step.preference:
+        more = _passes(step, constants)
+        compute, bandwidth, launch = compute * more, bandwidth * more, launch * more
+        bandwidth += _generation_seconds(step, rates, constants)
     busy = compute + bandwidth + launch
     waiting = exposed_seconds_per_token(step, rates, constants, compute_seconds=busy)
     factor = waiting_factor(step, constants)
     communication = (busy + waiting) * factor - busy
     return StepTime(compute=compute, bandwidth=bandwidth, launch=launch, communication=communication)
+
+
+def _passes(step: TrainStep, constants: TimeConstants) -> float:
+    """Work of a preference step over that of its policy's training step alone."""
+    forward = 1.0 / (3.0 + recomputed_forwards(step))
+    cost = constants.preference
+    return 1.0 + share_of(cost.trainings, step.preference) + share_of(cost.forwards, step.preference) * forward
+
+
+def _generation_seconds(step: TrainStep, rates: CardRates, constants: TimeConstants) -> float:
+    """GPU-seconds per token in which the policy writes answers: its weights are read once for a batch of them."""
+    cost = constants.preference
+    read = 2.0 * step.shape.params_active / rates.streamed / cost.generation_batch
+    return share_of(cost.generated_fraction, step.preference) * read
 
 
 def _launch_seconds(step: TrainStep, constants: TimeConstants) -> float:

@@ -9,15 +9,15 @@ from providers.errors import InvalidInput, OptimizerError
 from service.estimate.card_rates import rates_of
 from service.estimate.decode import decode_seconds_per_token
 from service.estimate.prefill import prefill_seconds
+from service.estimate.row_cells import Row, number_of, text_of
 from service.estimate.runtime import step_time
+from service.estimate.score_memory import GROUPS, NOT_SCORED, WORST_ROWS, FailedRow, GroupScore
 from service.estimate.serving_load import batch_time, sequences_that_fit
-from service.estimate.throughput_rows import ReadRow, Row, read_row
+from service.estimate.throughput_rows import ReadRow, read_row
 from service.estimate.time_constants import TIME, TimeConstants
 from service.estimate.train_step import TrainStep
 
-NOT_SCORED = "C"  # confidence of rows that contradict their own configuration
-GROUPS = ("class", "table", "framework")
-WORST_ROWS = 10
+TAIL = 0.9
 TOKENS_COLUMN = "tokens_per_s_per_gpu"
 
 
@@ -40,36 +40,15 @@ class ScoredRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailedRow:
-    id: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassScore:
-    """Errors in percent. Under-predicted means too few seconds: more tokens per second promised than were measured."""
-
-    count: int
-    median_ape: float | None
-    p90_ape: float | None
-    under_point: float | None
-    under_safe: float | None
-    table_mean_median: float | None
-
-    def as_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputScore:
     """`rows` counts all rows given, confidence C among them; `scored` + `failed` are those of A and B."""
 
     rows: int
     scored: tuple[ScoredRow, ...]
     failures: tuple[FailedRow, ...]
-    overall: ClassScore
-    classes: Mapping[str, ClassScore]
-    groups: Mapping[str, ClassScore]  # by table or framework, where asked
+    overall: GroupScore
+    classes: Mapping[str, GroupScore]
+    groups: Mapping[str, GroupScore]  # by table or framework, where asked
 
     def as_json(self) -> dict[str, Any]:
         """The keys that scripts rely on."""
@@ -112,18 +91,18 @@ def evaluate_throughput(
     count = 0
     for row in rows:
         count += 1
-        if (row.get("confidence") or "").strip().upper() == NOT_SCORED:
+        if text_of(row, "confidence").upper() == NOT_SCORED:
             continue
-        name = (row.get("id") or "").strip() or f"row {count}"
+        name = text_of(row, "id") or f"row {count}"
         try:
             scored.append(_scored(name, row, hide_framework, constants))
-        except (OptimizerError, ValueError, ZeroDivisionError) as error:
+        except (OptimizerError, ValueError, ZeroDivisionError, OverflowError) as error:
             failures.append(FailedRow(id=name, reason=str(error)))
     return ThroughputScore(
         rows=count,
         scored=tuple(scored),
         failures=tuple(failures),
-        overall=_class_score(scored),
+        overall=_group_score(scored),
         classes=_classes(scored),
         groups=_groups(scored, by),
     )
@@ -155,15 +134,15 @@ def class_of(read: ReadRow) -> str:
 
 def _scored(name: str, row: Row, hide_framework: bool, constants: TimeConstants) -> ScoredRow:
     read = read_row(row, hide_framework=hide_framework)
-    measured = float(row.get(TOKENS_COLUMN) or 0.0)
-    if not 0.0 < measured < float("inf"):
+    measured = number_of(row, TOKENS_COLUMN, default=0.0)
+    if not measured > 0.0:
         raise InvalidInput(f"the column {TOKENS_COLUMN} holds no rate above 0")
     estimated = tokens_per_second_per_gpu(read, constants)
     kind = class_of(read)
     return ScoredRow(
         id=name,
         kind=kind,
-        table=(row.get("source") or "").strip(),
+        table=text_of(row, "source"),
         framework=read.step.framework,
         measured=measured,
         estimated=estimated,
@@ -172,28 +151,28 @@ def _scored(name: str, row: Row, hide_framework: bool, constants: TimeConstants)
     )
 
 
-def _classes(rows: list[ScoredRow]) -> dict[str, ClassScore]:
+def _classes(rows: list[ScoredRow]) -> dict[str, GroupScore]:
     kinds = ("train", "train_full", "train_lora", "train_qlora", "decode", "prefill", "serving")
-    return {kind: _class_score([row for row in rows if row.kind == kind or row.kind.startswith(f"{kind}_")]) for kind in kinds}
+    return {kind: _group_score([row for row in rows if row.kind == kind or row.kind.startswith(f"{kind}_")]) for kind in kinds}
 
 
-def _groups(rows: list[ScoredRow], by: str) -> dict[str, ClassScore]:
+def _groups(rows: list[ScoredRow], by: str) -> dict[str, GroupScore]:
     key = {"class": "kind", "table": "table", "framework": "framework"}[by]
     names = sorted({getattr(row, key) for row in rows})
-    return {name: _class_score([row for row in rows if getattr(row, key) == name]) for name in names}
+    return {name: _group_score([row for row in rows if getattr(row, key) == name]) for name in names}
 
 
-def _class_score(rows: list[ScoredRow]) -> ClassScore:
-    """None for every figure of an empty class: unknown is not zero."""
+def _group_score(rows: list[ScoredRow]) -> GroupScore:
+    """Under-predicted means too few seconds: more tokens per second promised than were measured."""
     if not rows:
-        return ClassScore(count=0, median_ape=None, p90_ape=None, under_point=None, under_safe=None, table_mean_median=None)
+        return GroupScore(count=0, median_ape=None, p90_ape=None, under_point=None, under_safe=None, table_mean_median=None)
     errors = sorted(abs(row.error_percent) for row in rows)
     tables = {row.table for row in rows}
     by_table = [median(abs(row.error_percent) for row in rows if row.table == table) for table in tables]
-    return ClassScore(
+    return GroupScore(
         count=len(rows),
         median_ape=median(errors),
-        p90_ape=errors[min(len(errors) - 1, int(0.9 * len(errors)))],
+        p90_ape=errors[min(len(errors) - 1, int(TAIL * len(errors)))],
         under_point=100.0 * sum(row.estimated > row.measured for row in rows) / len(rows),
         under_safe=100.0 * sum(row.estimated_low > row.measured for row in rows) / len(rows),
         table_mean_median=mean(by_table),

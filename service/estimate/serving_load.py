@@ -1,10 +1,11 @@
 """Load of one serving replica: how many sequences fit, and how long a token takes at a batch."""
 
 from dataclasses import dataclass
-from math import floor, log2
+from math import floor
 
-from service.estimate.card_rates import CardRates, matmul_rate
-from service.estimate.decode import seconds_per_layer
+from service.estimate.card_rates import CardRates
+from service.estimate.communication import BYTES_16BIT, tensor_link
+from service.estimate.decode import kernel_share, seconds_per_layer
 from service.estimate.infer_step import InferStep, kv_bytes_read, kv_values_per_token, weight_bytes_read, weight_bytes_resident
 from service.estimate.time_constants import TIME, TimeConstants
 
@@ -21,7 +22,7 @@ class BatchTime:
     prompt_seconds: float  # prefill of one prompt
     step_seconds: float
     answer: int
-    bound: str  # compute, bandwidth, launch
+    bound: str  # compute, bandwidth, launch, communication
 
     @property
     def token_seconds(self) -> float:
@@ -53,33 +54,56 @@ def sequences_that_fit(step: InferStep, usable_bytes: float, constants: TimeCons
 
 
 def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIME) -> BatchTime:
-    """Wall seconds of one replica at `step.batch` sequences of continuous batching."""
+    """Wall seconds of one replica at `step.batch` sequences of continuous batching.
+
+    The stages of a pipeline work on parts of the batch at the same time, so that each reads its weights once per part.
+    """
     cost, shape = constants.serving, step.shape
-    compute_rate = _compute_rate(step, rates, constants)
-    group = (1.0 + cost.tensor_penalty * log2(step.tensor)) / (step.tensor * step.pipeline)
+    cards = step.tensor * step.pipeline
+    compute_rate = _compute_rate(step, rates, constants) * cards
     prompt_flops = (2.0 * shape.params_active + 2.0 * shape.layers * shape.q_width * step.prompt) * step.prompt
     context = step.prompt + step.answer / 2.0
-    read = weight_bytes_read(step) + kv_bytes_read(step, context) * step.batch
-    memory = read / (rates.bandwidth * constants.decode.bandwidth_share)
+    cache = kv_bytes_read(step, context) * step.batch
+    weights = weight_bytes_read(step) / kernel_share(step, constants)
+    memory = (weights / step.tensor + cache / cards) / rates.streamed
     compute = 2.0 * shape.params_active * step.batch / compute_rate
-    launch = shape.layers * seconds_per_layer(step, constants) * cost.step_overhead_relative * step.tensor
-    parts = {"compute": compute, "bandwidth": memory, "launch": launch}
+    launch = shape.layers * seconds_per_layer(step, constants) * cost.step_overhead_relative
+    exchange = exchange_seconds_per_token(step, rates, constants)
+    waiting = exchange * step.batch
+    parts = {"compute": compute, "bandwidth": memory, "launch": launch, "communication": waiting}
     overlapped = max(memory, compute) + cost.overlap_rest * min(memory, compute)
     return BatchTime(
         batch=step.batch,
-        prompt_seconds=prompt_flops / compute_rate * group,
-        step_seconds=(overlapped + launch) * group,
+        prompt_seconds=prompt_flops / compute_rate + exchange * step.prompt,
+        step_seconds=overlapped + launch + waiting,
         answer=step.answer,
         bound=max(parts, key=parts.__getitem__),
     )
 
 
+def exchange_seconds_per_token(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:
+    """Seconds of the two all-reduces a layer of a tensor-parallel group, the exposed part, per token of the batch."""
+    if step.tensor <= 1:
+        return 0.0
+    sent = 2.0 * step.shape.layers * step.shape.hidden * BYTES_16BIT * 2.0 * (step.tensor - 1) / step.tensor / step.pipeline
+    return constants.serving.tensor_exposed * sent / tensor_link(step.nvlink, step.tensor, rates, constants)
+
+
 def _compute_rate(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:
-    """Sustained operations per second of the linear layers of full batches."""
+    """Sustained operations per second of the linear layers of full batches, of one card.
+
+    A card without a unit for a format computes it at 16 bits; so do weight-only kernels, with the expansion beside.
+    """
     cost = constants.serving
-    rate = matmul_rate(rates, step.precision if step.precision in ("fp8", "fp4", "fp32") else "bf16") * cost.compute_share
-    if step.precision == "fp4":
-        rate *= cost.fp4_relative * (cost.expert_fp4_relative if step.shape.is_moe else 1.0)
+    if step.precision == "fp32":
+        return rates.matmul_fp32
+    rate = rates.matmul_16bit * cost.share_16bit
+    if step.precision == "fp8" and rates.matmul_fp8 > rates.matmul_16bit:
+        rate = max(rate, rates.matmul_fp8 * cost.share_8bit)
+    elif step.precision == "fp4" and rates.matmul_fp4 > rates.matmul_16bit:
+        rate = max(rate, rates.matmul_fp4 * cost.share_4bit * (cost.expert_fp4_relative if step.shape.is_moe else 1.0))
+    elif step.is_quantized:
+        rate *= cost.weight_only_relative
     return rate * cost.expert_relative if step.shape.is_moe else rate
 
 

@@ -87,6 +87,7 @@ class Communication:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decode:
     bandwidth_share: float
+    gddr_relative: float
     kv_share: float
     padded_rows: float
     head_bytes_per_second: float
@@ -103,6 +104,7 @@ class Decode:
     litgpt_4bit_relative: float
     hf_expert_relative: float
     unhidden: float
+    llama_cpp_hbm_relative: float
     int4_native: float
     int4_engine: float
     int4_plain: float
@@ -119,6 +121,7 @@ class Prefill:
     share_quantized: float
     share_vector: float
     share_llama_cpp: float
+    share_llama_cpp_16bit: float
     share_exllama: float
     unfused_bytes: float
     pipeline_overlap: float
@@ -128,16 +131,26 @@ class Prefill:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     memory_fraction: float
-    compute_share: float
-    fp4_relative: float
+    share_16bit: float
+    share_8bit: float
+    share_4bit: float
+    weight_only_relative: float
     expert_relative: float
     expert_fp4_relative: float
     overlap_rest: float
     step_overhead_relative: float
-    tensor_penalty: float
+    tensor_exposed: float
     kv_output_fraction: float
     max_sequences: float
     max_sequences_experts: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    forwards: Shares
+    trainings: Shares
+    generated_fraction: Shares
+    generation_batch: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # compared and cached by identity: one per file
@@ -154,6 +167,7 @@ class TimeConstants:
     decode: Decode
     prefill: Prefill
     serving: Serving
+    preference: Preference
     error: Mapping[str, tuple[float, float]]
 
 
@@ -169,6 +183,7 @@ _SECTIONS: Mapping[str, type[Any]] = MappingProxyType(
         "decode": Decode,
         "prefill": Prefill,
         "serving": Serving,
+        "preference": Preference,
     }
 )
 

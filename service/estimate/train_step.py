@@ -68,6 +68,7 @@ class TrainStep:
     quantization: str | None = None
     adapted: AdaptedLayers = AdaptedLayers()
     layout: Layout = SINGLE
+    preference: str = ""  # dpo, ppo, grpo: passes beside the training step itself
 
     @property
     def tokens(self) -> int:
