@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import httpx
-from pydantic import SecretStr
+from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from providers.aws.advisor import SPOT_ADVISOR_URL, fetch_advisor
 from providers.aws.bulk import BULK_BASE_URL, KeptRows, fetch_bulk_region, region_paths
 from providers.aws.calls import ClientFactory, client_factory, closing_client, our_errors, pages
 from providers.aws.instances import with_gpu
 from providers.aws.price_list import SERVICE
-from providers.aws.region import RegionReader
+from providers.aws.region import RegionReader, Section
 from providers.aws.spot import fetch_spot_history
 from providers.base import Adapter, Json
 from providers.errors import InvalidInput, ProviderError, ProviderNeedsKey, ProviderPayloadInvalid, ProviderUnavailable
@@ -33,6 +33,15 @@ REGION_NAME = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-\d{1,2}")
 # The market option is left open on purpose: capacity blocks come along and are refused with their reason.
 MACHINE_FILTERS = {"operatingSystem": "Linux", "preInstalledSw": "NA", "tenancy": "Shared", "capacitystatus": "Used"}
 VOLUME_FILTERS = {"productFamily": "Storage", "volumeApiName": "gp3"}
+
+
+class _Payload(BaseModel):
+    """The form that `fetch` gives and `parse` takes."""
+
+    regions: dict[str, Section] = Field(min_length=1)
+    failed: dict[str, str] = {}
+    notes: list[str] = []
+    advisor: dict[str, dict[str, Any]] | None = None
 
 
 def _now() -> datetime:
@@ -84,16 +93,17 @@ class Aws(Adapter):
 
     def parse(self, payload: Json, observed_at: datetime) -> Batch:
         """Offers with `scope` = region. A region whose list holds nothing readable is a failed scope."""
-        sections = payload.get("regions") if isinstance(payload, Mapping) else None
-        if not isinstance(sections, Mapping) or not sections:
-            raise ProviderPayloadInvalid(self.name, "the payload holds no region")
-        failed, notes = dict(payload.get("failed", {})), list(payload.get("notes", ()))
-        advisor = payload.get("advisor") or {}
+        try:
+            fetched = _Payload.model_validate(payload)
+        except ValidationError as error:
+            place = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
+            raise ProviderPayloadInvalid(self.name, f"the payload is none: {place[:80]}") from None
+        failed, notes, bands = dict(fetched.failed), list(fetched.notes), fetched.advisor or {}
         offers: list[Offer] = []
         rejected: list[Rejected] = []
-        for region, section in sections.items():
+        for region, section in fetched.regions.items():
             reader = RegionReader(
-                feed=self.name, region=region, section=section, bands=advisor.get(region, {}), observed_at=observed_at
+                feed=self.name, region=region, section=section, bands=bands.get(region, {}), observed_at=observed_at
             )
             try:
                 batch = reader.batch()
@@ -103,9 +113,9 @@ class Aws(Adapter):
                 continue
             offers += batch.offers
             rejected += batch.rejected
-            if passed_over := section.get("passed_over"):
-                notes.append(f"{region}: {passed_over} rows of other products were passed over while reading")
-        if all(region in failed for region in sections):
+            if section.passed_over:
+                notes.append(f"{region}: {section.passed_over} rows of other products were passed over while reading")
+        if all(region in failed for region in fetched.regions):
             raise ProviderPayloadInvalid(self.name, "no region has a readable price list")
         return Batch(offers=tuple(offers), rejected=tuple(rejected), failed_scopes=failed, notes=tuple(notes))
 

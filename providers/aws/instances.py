@@ -116,7 +116,7 @@ def facts_from_api(raw: Json) -> InstanceFacts:
 
     Raises:
         Refused: it has no GPU, several kinds of them, or no count that can be read.
-        ValidationError, ValueError, TypeError, KeyError: it is not such an entry.
+        ValueError, TypeError, KeyError, AttributeError, ArithmeticError: it is not such an entry.
     """
     row = _InstanceType.model_validate(raw)
     gpus = [_Gpu.model_validate(gpu) for gpu in (row.gpu_info or {}).get("Gpus", ())]
@@ -132,7 +132,7 @@ def facts_from_api(raw: Json) -> InstanceFacts:
         gpu_memory_mib=_positive(gpus[0].memory["SizeInMiB"]),
         vcpus=_positive(row.vcpu_info["DefaultVCpus"]),
         memory_gib=gib_from_mib(_positive(row.memory_info["SizeInMiB"])),
-        disk_gb=row.storage_info.get("TotalSizeInGB"),
+        disk_gb=_positive(row.storage_info["TotalSizeInGB"]) if "TotalSizeInGB" in row.storage_info else None,
         arch=_arch(row.processor_info.get("SupportedArchitectures", [])),
         efa_interfaces=int(efa.get("MaximumEfaInterfaces", 0)) if row.network_info.get("EfaSupported") else 0,
         usage_classes=frozenset(row.usage_classes),
@@ -145,19 +145,27 @@ def with_gpu(entries: Iterable[Json]) -> list[Json]:
 
 
 def read_instance_types(entries: list[Json]) -> tuple[dict[str, InstanceFacts], list[Rejected]]:
-    """Facts by type of all entries with a GPU, and those that could not be read. CPU machines are passed over."""
+    """Facts by type of all entries with a GPU, and the entries that could not be read. CPU machines are passed over.
+
+    A machine whose entry cannot be read is still offered: what the shipped table knows of it stands in.
+    """
     facts: dict[str, InstanceFacts] = {}
     rejected: list[Rejected] = []
     for index, raw in enumerate(entries):
         try:
             made = facts_from_api(raw)
         except Refused as refusal:
-            if refusal.reason != NO_GPU:
-                rejected.append(Rejected(reason=refusal.reason, row=f"instance type {index}", detail=refusal.detail))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            if refusal.reason == NO_GPU:
+                continue
+            rejected.append(Rejected(reason=refusal.reason, row=f"instance type {index}", detail=refusal.detail))
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as error:
             rejected.append(Rejected(reason=MALFORMED, row=f"instance type {index}", detail=type(error).__name__))
         else:
             facts[made.instance_type] = made
+            continue
+        name = raw.get("InstanceType") if isinstance(raw, dict) else None
+        if isinstance(name, str) and (known := shipped_facts().get(name)):
+            facts.setdefault(name, known)
     return facts, rejected
 
 

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from providers.base import Json, Refused
 from providers.offer import MALFORMED, NO_PRICE, NOT_ON_DEMAND, OUT_OF_SCOPE, Rejected
@@ -84,7 +84,7 @@ def read_products(layout: Layout, listed: Json) -> tuple[list[Product], list[Rej
     for name, entry in readers[layout](listed):
         try:
             products.append(Product.model_validate(entry() if callable(entry) else entry))
-        except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
             rejected.append(Rejected(reason=MALFORMED, row=name, detail=type(error).__name__))
     return products, rejected
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from pydantic import BaseModel
+
 from providers.aws.advisor import SOURCE as ADVISOR_SOURCE
 from providers.aws.advisor import interruption_band
 from providers.aws.instances import InstanceFacts, read_instance_types, shipped_facts, unknown_type
@@ -47,13 +49,24 @@ NOTE_GP3 = "disk 0.08 USD per GB-month is the general figure of us-east-1, not r
 NOTE_NOT_OFFERED = "priced, but not among the machine types that the region offers"
 
 
+class Section(BaseModel):
+    """What was fetched for one region. `instance_types` is None where nobody could be asked (no key)."""
+
+    layout: Layout
+    listed: Any
+    source: str = ""
+    passed_over: int = 0
+    instance_types: list[Any] | None = None
+    spot: list[Any] = []
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionReader:
     """Reads what was fetched for one region."""
 
     feed: str
     region: str
-    section: Json
+    section: Section
     bands: Mapping[str, Json]  # machine type: index of its interruption band
     observed_at: datetime
 
@@ -79,7 +92,7 @@ class RegionReader:
             ((f"{self.region} {product.sku}", product) for product in newest_first(machines, today=self.observed_at.date())),
             on_demand,
         )
-        records, superseded = newest_per_zone(self.section.get("spot") or ())
+        records, superseded = newest_per_zone(self.section.spot)
         market = collect(((f"{self.region} {one.instance_type} {one.zone}", one) for one in records), spot)
         unpriced = _without_price(self.region, offered, machines)
         return Batch(
@@ -89,7 +102,7 @@ class RegionReader:
 
     def _products(self) -> tuple[list[Product], list[Rejected]]:
         try:
-            products, rejected = read_products(Layout(self.section["layout"]), self.section["listed"])
+            products, rejected = read_products(self.section.layout, self.section.listed)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise ProviderPayloadInvalid(self.feed, f"{self.region}: the price list is none") from error
         if not products:
@@ -97,11 +110,9 @@ class RegionReader:
         return products, rejected
 
     def _offered_types(self) -> tuple[dict[str, InstanceFacts] | None, list[Rejected]]:
-        """What the region says it offers; None when it was not asked (no key)."""
-        entries = self.section.get("instance_types")
-        if entries is None:
-            return None, []
-        return read_instance_types(entries)
+        """What the region says it offers; None when it was not asked."""
+        entries = self.section.instance_types
+        return (None, []) if entries is None else read_instance_types(entries)
 
     def _on_demand_offer(self, product: Product, offered: dict[str, InstanceFacts] | None, shape: "_Shape") -> Offer:
         facts = (offered or {}).get(product.instanceType) or shipped_facts().get(product.instanceType)
@@ -116,7 +127,7 @@ class RegionReader:
             capacity_type=CapacityType.ON_DEMAND,
             usd_per_hour=usd_per_hour,
             availability=Availability.UNKNOWN if is_offered else Availability.UNAVAILABLE,
-            source=str(self.section.get("source", "")),
+            source=self.section.source,
         )
 
     def _spot_offer(self, record: SpotRecord, offered: dict[str, InstanceFacts] | None, shape: "_Shape") -> Offer:

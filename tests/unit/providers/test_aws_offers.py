@@ -251,12 +251,23 @@ def test_a_price_that_is_no_positive_amount_is_no_offer(payload, region, usd):
     assert reasons(batch, "G5PLAIN") == ["no_price"]
 
 
+@pytest.mark.parametrize("size", [10**400, -1, 0, "lots", None, float("inf"), []])
+@pytest.mark.parametrize("holder", ["MemoryInfo", "InstanceStorageInfo"])
+def test_a_machine_with_an_unreadable_size_falls_back_to_the_shipped_table(payload, region, holder, size):
+    fields = {"MemoryInfo": "SizeInMiB", "InstanceStorageInfo": "TotalSizeInGB"}
+    region["instance_types"][0][holder] = {fields[holder]: size}  # g5.xlarge
+    batch = parse(payload)
+    assert reasons(batch, "instance type 0") == ["malformed"]
+    offer = on_demand(batch)["g5.xlarge"]
+    assert (offer.memory_gib, offer.disk_included_gb, offer.availability) == (16, 250, Availability.UNKNOWN)
+
+
 def test_another_currency_is_no_price(payload, region):
     region["listed"] = [region["listed"][5].replace('"USD"', '"CNY"'), region["listed"][6]]
     assert set(on_demand(parse(payload))) == {"g6.xlarge"}
 
 
-@pytest.mark.parametrize("broken", ["{", "null", "[]", '{"product": 3}', '{"product": {"sku": ""}}'])
+@pytest.mark.parametrize("broken", ["{", "null", "[]", "[" * 100_000, '{"product": 3}', '{"product": {"sku": ""}}'])
 def test_a_broken_entry_is_counted_and_the_rest_stands(payload, region, broken):
     region["listed"].append(broken)
     batch = parse(payload)
