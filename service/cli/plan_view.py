@@ -34,10 +34,9 @@ def _period(plan: Plan) -> str:
 
 
 def _ranking(plan: Plan) -> object:
-    made = table(
-        "#", "WHERE", "GPUS", "INSTANCE", "REGION", "KIND", "STRATEGY", "VRAM need/usable GiB", "HOURS", "USD/h", _period(plan), "FLAGS",
-        right=("#", "VRAM need/usable GiB", "HOURS", "USD/h", _period(plan)),
-    )  # fmt: skip
+    total = _period(plan)
+    figures = ("#", "NEED/USABLE GiB", "HOURS", "USD/h", total)
+    made = table("#", "WHERE", "GPUS", "INSTANCE", "REGION", "KIND", "STRATEGY", *figures[1:], "FLAGS", right=figures)
     for option in plan.options:
         tie = f" ~{option.tie_group}" if _tied(plan, option) else ""
         made.add_row(
@@ -63,10 +62,12 @@ def _tied(plan: Plan, option: PlanOption) -> bool:
 
 
 def _explained(option: PlanOption) -> object:
-    made = table("COST LINE", "USD/run", "USD/month", "USD over horizon", "HOW", right=("USD/run", "USD/month", "USD over horizon"),
-                 title=f"Cost of #{option.rank}")  # fmt: skip
+    figures = ("USD/run", "USD/month", "USD over horizon")
+    made = table("COST LINE", *figures, "HOW", right=figures, title=f"Cost of #{option.rank}")
     for line in option.cost.lines:
-        made.add_row(line.name, usd(line.usd_per_run), usd(line.usd_per_month), usd(line.usd_over_horizon), escape(line.explained))
+        made.add_row(
+            line.name, usd(line.usd_per_run), usd(line.usd_per_month), usd(line.usd_over_horizon), escape(line.explained)
+        )
     cost = option.cost
     made.add_row("total", usd(cost.usd_per_run), usd(cost.usd_per_month), usd(cost.usd_over_horizon), "", style="bold")
     return made
@@ -85,8 +86,8 @@ def _exclusions(plan: Plan) -> object:
 def _footer(plan: Plan) -> None:
     out = console()
     shown = plan.assumptions[:ASSUMPTIONS_SHOWN]
-    for assumption in shown:
-        out.print(f"assumed: {escape(assumption.name)} = {escape(str(assumption.value))} {assumption.unit} ({escape(assumption.source)})", style="dim")
+    for one in shown:
+        out.print(f"assumed: {escape(one.name)} = {escape(str(one.value))} {one.unit} ({escape(one.source)})", style="dim")
     if len(plan.assumptions) > len(shown):
         out.print(f"assumed: {len(plan.assumptions) - len(shown)} more; --json lists all", style="dim")
     for missing in plan.not_priced:

@@ -4,10 +4,13 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from service.cli.exits import USAGE, CommandError, guarded
-from service.domain.request import PlanRequest
+from service.cli.quantities import amount
+
+if TYPE_CHECKING:
+    from service.domain.request import PlanRequest
 
 
 def read_json(path: str, option: str) -> Any:
@@ -37,6 +40,61 @@ def on_prem_entries(values: list[str]) -> list[Any]:
     return entries
 
 
+_SAME_NAME = (
+    "task",
+    "technique",
+    "precision",
+    "quantization",
+    "optimizer",
+    "framework",
+    "strategy",
+    "sequence_length",
+    "micro_batch_size",
+    "gradient_checkpointing",
+    "lora_rank",
+    "epochs",
+    "mean_tokens",
+    "requests_per_second",
+    "prompt_tokens",
+    "output_tokens",
+    "vram_gib",
+    "gpu_count",
+    "gpu_hours",
+)
+_AMOUNTS = ("runs", "runs_per_month", "hours_per_month", "utilization")
+
+
+def workload_body(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The `workload` part from a command's options; absent ones stay None. Raises CommandError: no model, or two."""
+    named = [name for name in ("model", "params_b", "config") if given.get(name) is not None]
+    if len(named) > 1:
+        raise CommandError("give one of --model, --params-b and --config", code=USAGE)
+    if given.get("task") != "raw" and not named:
+        raise CommandError("which model? --model llama-3.1-8b, --params-b 13 or --config FILE", code=USAGE)
+    model: Any = given.get("model")
+    if given.get("params_b") is not None:
+        model = {"params_b": given["params_b"]}
+    elif given.get("config") is not None:
+        model = read_json(given["config"], "--config")
+    return {
+        "model": model,
+        "tokens": amount(given.get("tokens"), "--tokens"),
+        "examples": amount(given.get("examples"), "--examples"),
+        "data": {"dataset_gb": given.get("dataset_gb"), "disk_gb": given.get("disk_gb")},
+        "checkpoint": {"supported": given.get("checkpoints")},
+        **{name: given.get(name) for name in _SAME_NAME},
+    }
+
+
+def usage_body(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The `usage` part; one run when another field of it is given but no amount."""
+    usage = {name: given.get(name) for name in (*_AMOUNTS, "reference_gpu", "horizon_months")}
+    is_amount_given = any(usage[name] is not None for name in _AMOUNTS)
+    if not is_amount_given and any(value is not None for value in usage.values()):
+        usage["runs"] = 1.0
+    return usage
+
+
 def without_absent(body: Mapping[str, Any]) -> dict[str, Any]:
     """The same without absent values and empty parts: an option not given is a field not sent."""
     kept: dict[str, Any] = {}
@@ -47,8 +105,10 @@ def without_absent(body: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def plan_request(body: Mapping[str, Any]) -> PlanRequest:
+def plan_request(body: Mapping[str, Any]) -> "PlanRequest":
     """The checked request. Raises CommandError (usage) that names each refused field."""
-    text = json.dumps(body, allow_nan=False)
+    from service.domain.request import PlanRequest
+
+    text = json.dumps(body)
     checked: PlanRequest = guarded(lambda: PlanRequest.model_validate_json(text))
     return checked

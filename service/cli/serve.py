@@ -8,7 +8,9 @@ import typer
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to bind; default GPUPLAN_HOST or 127.0.0.1.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Default GPUPLAN_PORT or 8000; 0 takes a free one.")] = None,
-    no_refresh: Annotated[bool, typer.Option("--no-refresh", help="Answer only; a `gpuplan worker` refreshes the prices.")] = False,
+    no_refresh: Annotated[
+        bool, typer.Option("--no-refresh", help="Answer only; a `gpuplan worker` refreshes the prices.")
+    ] = False,
 ) -> int:
     """Serve the REST doors, and refresh prices in the same process."""
     from service.cli.exits import guarded
