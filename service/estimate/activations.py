@@ -7,6 +7,7 @@ gated MLPs, flash attention (arXiv:2205.14135), adapters and quantised linear la
 from service.domain.workload import Framework
 from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import Adapters, AttentionKernel, MemorySetup, Recompute, Regime
+from service.estimate.model_shape import ModelShape
 from service.estimate.weights import upcasts
 
 _HALF = 2.0
@@ -20,8 +21,7 @@ def kept_per_token_and_layer(setup: MemorySetup) -> float:
     """Bytes per token that one layer keeps when nothing is recomputed."""
     total = _norms(setup) + _projection_inputs(setup) + _attention(setup) + _mlp(setup)
     if setup.quantization in _BITSANDBYTES and setup.framework is not Framework.TORCHTUNE:
-        widths = 2 * setup.shape.hidden + setup.shape.mlp_width
-        total += 2 * MEMORY.training.bnb_inputs_kept * _HALF * widths
+        total += _quantised_inputs(setup.shape)
     if setup.adapters is not None:
         total += _adapter_inputs(setup, setup.adapters)
     return total
@@ -36,11 +36,11 @@ def _fused(setup: MemorySetup) -> bool:
 
 
 def _norms(setup: MemorySetup) -> float:
-    """Two norms a layer: an eager RMSNorm keeps an fp32 copy, and its normalised input when its scale is trained."""
-    each, h = _width_bytes(setup), setup.shape.hidden
+    """Norms of a layer: an eager RMSNorm keeps an fp32 copy, and its normalised input when its scale is trained."""
+    each, widths = _width_bytes(setup), setup.shape.norms_per_layer * setup.shape.hidden
     if setup.shape.norm == "rms" and not _fused(setup):
-        return 2 * h * (_FP32 + (each if setup.adapters is None else 0.0))
-    return 2 * h * each
+        return widths * (_FP32 + (each if setup.adapters is None else 0.0))
+    return widths * each
 
 
 def _projection_inputs(setup: MemorySetup) -> float:
@@ -54,21 +54,30 @@ def _attention(setup: MemorySetup) -> float:
     expands = setup.attention is AttentionKernel.SDPA and not _fused(setup)
     kv = shape.q_width if expands else shape.kv_width
     total = each * (2 * shape.q_width + 2 * kv) + _ROW_STATISTICS * shape.heads
-    if setup.attention is AttentionKernel.EAGER:
+    stores = setup.attention is AttentionKernel.EAGER
+    if stores or (shape.score_softcap and setup.attention is AttentionKernel.SDPA):
         total += 3 * each * shape.heads * setup.sequence
     return total
 
 
 def _mlp(setup: MemorySetup) -> float:
-    """Widths that the MLP keeps: gated 4 (eager, trained), 3, or 2 (fused, frozen); plain 2 or 1. Mixtures: dispatch too."""
+    """Widths that the MLP keeps: gated 4 when trained, 3, or 2 (fused, frozen); plain 2 or 1. Mixtures: dispatch too."""
     shape, trained = setup.shape, setup.adapters is None
     if shape.is_gated:
-        copies = 4 if trained and not _fused(setup) else 3 if trained or not _fused(setup) else 2
+        copies = 4 if trained else 2 if _fused(setup) else 3
     else:
         copies = 2 if trained else 1
     each = _width_bytes(setup)
     dispatch = MEMORY.training.expert_dispatch * shape.hidden * shape.experts_per_token if shape.is_moe else 0.0
     return each * (copies * shape.mlp_width + dispatch)
+
+
+def _quantised_inputs(shape: ModelShape) -> float:
+    """Linear inputs that bitsandbytes keeps although the weights are frozen."""
+    constants = MEMORY.training
+    if shape.is_gated:
+        return constants.bnb_gated * _HALF * (2 * shape.hidden + shape.mlp_width)
+    return constants.bnb_plain * _HALF * (shape.hidden + shape.mlp_width)
 
 
 def _adapter_inputs(setup: MemorySetup, adapters: Adapters) -> float:
@@ -90,7 +99,7 @@ def _adapter_inputs(setup: MemorySetup, adapters: Adapters) -> float:
     if "o" in targets:
         total += each * q
     if "mlp" in targets:
-        total += each * (h + f)
+        total += each * (h if _fused(setup) else h + f)  # fused kernels recompute the input of the last projection
     return total
 
 

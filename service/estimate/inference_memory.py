@@ -10,7 +10,8 @@ from service.estimate.training_memory import diffusion_bytes
 from service.estimate.weights import weight_bytes
 
 Parts = dict[str, float]
-_FUSED_QKV = frozenset({"mpt", "falcon", "bloom", "neox", "gpt2", "glm", "qwen", "gptj", "gpt3"})
+_FUSED_QKV = frozenset({"mpt", "falcon", "bloom", "neox", "gpt2", "glm", "gptj", "gpt3"})
+_LAST_TOKEN_FAMILIES = frozenset({"glm"})  # their model code cuts the hidden states before the head
 _ROTARY_TABLE_TOKENS = 32_768
 
 
@@ -77,7 +78,8 @@ def prompt_workspace(setup: MemorySetup) -> float:
 
 def _prompt_logits(setup: MemorySetup) -> float:
     """Logits built for the whole prompt (older libraries), with the hidden states they are made from."""
-    if not (setup.facts.whole_prompt_logits or setup.older_library):
+    older = setup.older_library and setup.shape.family not in _LAST_TOKEN_FAMILIES
+    if not (setup.facts.whole_prompt_logits or older):
         return _one_token_logits(setup)
     per_token = MEMORY.inference.kept_logits_bytes * setup.shape.vocab + 2.0 * setup.shape.hidden
     return per_token * setup.micro_batch * setup.prompt / setup.parallel.tensor
@@ -91,7 +93,12 @@ def _one_token_logits(setup: MemorySetup) -> float:
 
 def _rotary(setup: MemorySetup) -> float:
     """Cosine and sine tables that older libraries keep in every layer for the whole context."""
-    if not setup.older_library or setup.framework is not Framework.HF or setup.shape.learned_pos:
+    if (
+        not setup.older_library
+        or setup.framework is not Framework.HF
+        or setup.shape.learned_pos
+        or setup.shape.family in _LAST_TOKEN_FAMILIES
+    ):
         return 0.0
     positions = min(setup.shape.context, _ROTARY_TABLE_TOKENS)
     return MEMORY.inference.rotary_bytes * setup.shape.layers * positions * setup.shape.head_dim

@@ -17,6 +17,8 @@ def logits_bytes_per_entry(setup: MemorySetup) -> float:
         return table["hf_older"] if setup.older_library else table["hf"]
     if setup.compiled:
         return table["torchtitan_compiled"] if setup.framework is Framework.TORCHTITAN else min(table["compiled"], table[name])
+    if name == "litgpt" and setup.adapters is None:
+        return table["litgpt_full"]
     return table[name]
 
 

@@ -17,13 +17,15 @@ class TrainingConstants:
     one_live_layer: float
     selective_kept: float
     selective_eager: float
-    bnb_inputs_kept: float
+    bnb_gated: float
+    bnb_plain: float
     dequantised_copies: float
     adapter_v2_bytes: float
     tensor_gathered: float
     prefetch_gib: float
     bucket_gib: float
     load_overlap: float
+    embedding_states: float
     expert_dispatch: float
 
 

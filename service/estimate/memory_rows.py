@@ -75,7 +75,7 @@ def _reading(row: Row) -> Reading:
     words = text_of(row, "measured").lower()
     if "device" in words or "smi" in words:
         return Reading.DEVICE
-    return Reading.RESERVED if "reserved" in words and "allocated" not in words else Reading.ALLOCATED
+    return Reading.RESERVED if "reserved" in words else Reading.ALLOCATED
 
 
 def _scheme(row: Row) -> str | None:

@@ -54,6 +54,7 @@ _LAYER_NORM = _PLAIN_MLP - {"stablelm_alpha"}
 _LEARNED = {"gpt2", "opt", "bert", "roberta", "xlm-roberta", "vit", "gpt_neo", "gpt_bigcode"}
 _ENCODERS = {"bert", "roberta", "xlm-roberta", "distilbert", "vit", "modernbert", "deberta", "deberta-v2", "electra"}
 _PAIRS = {"t5", "mt5", "umt5", "bart", "mbart", "whisper"}
+_FOUR_NORMS = {"gemma2", "gemma3", "gemma3_text"}
 _PERIOD = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2}  # every n-th layer sees the whole context
 
 
@@ -163,6 +164,8 @@ def _read_shape(reader: _Reader, kind: str) -> ModelShape:
         learned_pos=context if family in _LEARNED else 0,
         attn_bias=reader.flag("attention_bias", family in {"qwen2", "gpt2", "opt", "bloom", "bert"}),
         norm="ln" if family in _LAYER_NORM else "rms",
+        norms_per_layer=4 if family in _FOUR_NORMS else 2,
+        score_softcap=reader.config.get("attn_logit_softcapping") is not None,
     )
 
 

@@ -48,6 +48,8 @@ class ModelShape:
     learned_pos: int = 0
     attn_bias: bool = False
     norm: str = "rms"  # rms or ln
+    norms_per_layer: int = 2
+    score_softcap: bool = False  # attention scores are capped, which flash kernels of most libraries cannot do
 
     @property
     def params_total(self) -> float:

@@ -27,7 +27,7 @@ _NOISE = {"instruct", "chat", "hf", "base", "it", "pt", "sft", "dpo", "gguf", "a
 _NEAREST = 5
 _TEXT = {"name", "hf_id", "family", "kind", "released", "attention", "norm"}
 _REAL = {"params_total_b", "params_active_b"}
-_FLAG = {"tied_embeddings", "attn_bias"}
+_FLAG = {"tied_embeddings", "attn_bias", "score_softcap"}
 
 
 def _rows() -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ from service.estimate.adapters import adapter_params, fully_trained_params
 from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import MemorySetup, Regime
 
+_EIGHT_BIT = frozenset({"adamw_8bit", "paged_adamw_8bit", "adamw_4bit"})
 _HALVED_IN_16_BITS = frozenset({"adamw", "paged_adamw_32bit", "sgd_momentum", "lion"})
 
 
@@ -40,7 +41,9 @@ def bytes_per_param(setup: MemorySetup) -> BytesPerParam:
     facts, states = setup.facts, MEMORY.optimizer_bytes[setup.optimizer]
     if setup.regime is Regime.PURE_16:
         halved = states / 2 if setup.optimizer in _HALVED_IN_16_BITS else states
-        return BytesPerParam(gradient=2, states=halved, master=0, temporary=2 if facts.foreach_temporary else 0)
+        return BytesPerParam(
+            gradient=2, states=halved, master=0, temporary=2 if facts.foreach_temporary or facts.gradient_copy else 0
+        )
     if setup.regime in (Regime.FP32, Regime.AUTOCAST):
         return BytesPerParam(gradient=4, states=states, master=0, temporary=0)
     if facts.fp32_shards:
@@ -65,6 +68,8 @@ def trained_bytes(setup: MemorySetup) -> TrainedBytes:
         gradients = each.gradient * largest / (ways.shard_degree if ways.shards_gradients else 1)
         temporary = 0.0
     states = 0.0 if setup.optimizer_on_host else each.states * own
+    if setup.optimizer in _EIGHT_BIT and not setup.optimizer_on_host:
+        states += max(0.0, MEMORY.training.embedding_states - each.states) * shape.embedding_params * own / shape.params_total
     return TrainedBytes(gradients=gradients, optimizer=states, master_copy=each.master * own, step_temporary=temporary)
 
 

@@ -130,7 +130,7 @@ def _shape_of_columns(row: Row, given: Mapping[str, int], params_b: float) -> Mo
             tied_embeddings=tied,
             norm="rms" if matrices == 3 else "ln",
             context=max(count_of(row, "seq_len"), 2048),
-            **given,
+            **given,  # type: ignore[arg-type]  # the six sizes of _SHAPE_COLUMNS are whole numbers
         )
         for matrices in (3, 2)
         for tied in (False, True)

@@ -137,7 +137,7 @@ def _scored(name: str, row: Row, *, hide_framework: bool) -> ScoredRow:
     need = memory_need(setup)
     return ScoredRow(
         id=name,
-        kind=memory_class(setup),
+        kind=_class_of(row, memory_class(setup)),
         table=text_of(row, "source"),
         framework=setup.framework.value,
         measured_gib=measured,
@@ -145,6 +145,11 @@ def _scored(name: str, row: Row, *, hide_framework: bool) -> ScoredRow:
         safe_gib=need.safe_gib,
         notes=notes,
     )
+
+
+def _class_of(row: Row, by_setup: str) -> str:
+    """Adapters of other kinds than LoRA count with it whatever their base, as the tables have it."""
+    return "lora" if text_of(row, "technique").lower().startswith("adapter") else by_setup
 
 
 def _score(rows: list[ScoredRow]) -> GroupScore:

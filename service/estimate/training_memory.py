@@ -13,8 +13,8 @@ from service.estimate.weights import WeightBytes, weight_bytes
 Parts = dict[str, float]
 
 
-def training_peak(setup: MemorySetup) -> Parts:
-    """Bytes by part at the peak of live tensors, before fragmentation and context.
+def training_peak(setup: MemorySetup) -> tuple[Parts, float]:
+    """Bytes by part at the peak of live tensors, and the bytes of activations and logits whose blocks stay cached.
 
     The peak is not a sum of everything: gradients appear while activations vanish. With frozen weights or accumulated
     gradients the moment is the end of the forward pass or the optimizer step; else also half way through the backward
@@ -41,7 +41,7 @@ def training_peak(setup: MemorySetup) -> Parts:
         moments.append(static | {"kv_cache": _generation_cache(setup)})
     if setup.facts.loads_whole and setup.parallel.shards_weights and setup.adapters is not None:
         moments.append(_load(setup, weights, activations + logits))
-    return max(moments, key=lambda parts: sum(parts.values()))
+    return max(moments, key=lambda parts: sum(parts.values())), activations + logits
 
 
 def _static(setup: MemorySetup, weights: WeightBytes, trained: TrainedBytes) -> Parts:
@@ -97,14 +97,14 @@ def _generation_cache(setup: MemorySetup) -> float:
     )
 
 
-def fragmentation_bytes(setup: MemorySetup, parts: Parts) -> float:
+def fragmentation_bytes(setup: MemorySetup, parts: Parts, *, live: float) -> float:
     """Cached and unused blocks beside the live tensors of `parts`; none in a reading of live tensors.
 
     Equal shapes: a share of the peak. Changing lengths: a multiple of the activations, of which the allocator gives
     most back when the card is full, so that a job needs only the tight share.
     """
     overhead = MEMORY.overhead
-    peak, live = sum(parts.values()), parts.get("activations", 0.0) + parts.get("logits", 0.0)
+    peak = sum(parts.values())
     if not (setup.variable_length or setup.facts.variable_length):
         return overhead.fragmentation * peak
     tight = overhead.variable_length_tight * live

@@ -52,11 +52,14 @@ class MemoryNeed:
 @lru_cache(maxsize=8192)
 def memory_need(setup: MemorySetup) -> MemoryNeed:
     """Point and safe need of a setup, by part, in the setup's own reading."""
-    parts = training_peak(setup) if setup.is_training else inference_peak(setup)
-    overhead = MEMORY.overhead
+    overhead, live = MEMORY.overhead, 0.0
+    if setup.is_training:
+        parts, live = training_peak(setup)
+    else:
+        parts = inference_peak(setup)
     if setup.reading is not Reading.ALLOCATED:
         if setup.is_training:
-            parts["fragmentation"] = fragmentation_bytes(setup, parts)
+            parts["fragmentation"] = fragmentation_bytes(setup, parts, live=live)
         else:
             parts["fragmentation"] = overhead.fragmentation_inference * sum(parts.values())
     if setup.reading is Reading.DEVICE:

@@ -70,7 +70,9 @@ def weight_bytes(setup: MemorySetup) -> WeightBytes:
 
 
 def _unties(setup: MemorySetup) -> bool:
-    return setup.facts.quantises_head and setup.shape.tied_embeddings and not setup.is_training
+    """The library keeps a head of its own beside a tied embedding, unless it trains them together."""
+    trains_both = setup.is_training and setup.adapters is None
+    return setup.facts.quantises_head and setup.shape.tied_embeddings and not trains_both
 
 
 def upcasts(setup: MemorySetup) -> bool:
