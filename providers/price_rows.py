@@ -4,7 +4,8 @@ import csv
 import re
 from collections.abc import Iterator
 
-from rapidfuzz import fuzz, process
+from rapidfuzz import process
+from rapidfuzz.distance import JaroWinkler
 
 from providers.errors import ProviderPayloadInvalid
 from providers.price_cells import Cells
@@ -60,9 +61,9 @@ def _checked_header(feed: str, row: list[str]) -> list[str]:
     known = (*REQUIRED, *OPTIONAL)
     for place, column in enumerate(columns, start=1):
         if column not in known:
-            nearest = process.extractOne(column, known, scorer=fuzz.WRatio)
+            nearest = process.extractOne(column, known, scorer=JaroWinkler.similarity)
             named = re.sub(r"[^a-z0-9_ -]", "?", column)[:40]
-            hint = f"; the nearest known one is {nearest[0]}" if nearest and nearest[1] >= 60 else ""
+            hint = f"; the nearest known one is {nearest[0]}" if nearest and nearest[1] >= 0.7 else ""
             raise ProviderPayloadInvalid(feed, f"column {place} of the price list ({named}) is not known{hint}")
         if columns.count(column) > 1:
             raise ProviderPayloadInvalid(feed, f"column {column} stands twice in the price list")
