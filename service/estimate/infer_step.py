@@ -1,27 +1,13 @@
 """InferStep: everything that decides the time of prefill and decode, resolved, and the bytes that each step reads."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from service.estimate.kv_cache import kv_bytes_per_token
+from service.estimate.memory_constants import MEMORY
 from service.estimate.model_shape import ModelShape
 
-# bytes per quantised weight with scales; blocks of 64 (NF4), groups of 128 (GPTQ, AWQ), 32 (int4), 16 (NVFP4)
-BYTES_PER_WEIGHT = {
-    "nf4": 0.5625,
-    "nf4_double": 0.5159,
-    "gptq": 0.5195,
-    "awq": 0.5195,
-    "gguf_q4_k_m": 0.606,
-    "int4": 0.5625,
-    "int4_g32": 0.625,
-    "gguf_q4_0": 0.5625,
-    "gguf_q5_k_m": 0.711,
-    "gguf_q6_k": 0.82,
-    "gguf_q8_0": 1.0625,
-    "int8": 1.02,
-    "fp8": 1.0,
-    "nvfp4": 0.5625,
-    "fp4": 0.5625,
-}
+# the memory model's formats, and mixes of llama.cpp that only tables of measurements name
+BYTES_PER_WEIGHT = {**MEMORY.bytes_per_weight, "gguf_q4_0": 0.5625, "gguf_q5_k_m": 0.711, "gguf_q6_k": 0.82, "gguf_q8_0": 1.0625}
 BYTES_BY_PRECISION = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.02, "int4": 0.5625, "fp4": 0.5625}
 FP8_CACHE_PRECISIONS = ("fp8", "fp4")
 
@@ -61,22 +47,11 @@ class InferStep:
     def is_four_bit(self) -> bool:
         return self.bytes_per_weight < 0.7
 
-    def with_batch(self, batch: int) -> "InferStep":
-        """The same work with another batch."""
-        return replace(self, batch=batch)
-
-
-def kv_values_per_token(shape: ModelShape) -> float:
-    """Cached values of one token over all layers: keys and values after grouping, or the latent of MLA."""
-    if shape.kv_lora_rank:
-        return float(shape.layers * (shape.kv_lora_rank + shape.qk_rope_dim))
-    return float(shape.layers * 2 * shape.kv_width)
-
 
 def kv_bytes_read(step: InferStep, context: float) -> float:
     """Cache bytes that one decode step of one sequence reads; sliding layers read their window only."""
     shape = step.shape
-    whole = kv_values_per_token(shape) * step.kv_bytes * context
+    whole = kv_bytes_per_token(shape, bytes_per_value=step.kv_bytes) * context
     if not shape.sliding_window or not shape.sliding_layers or context <= shape.sliding_window:
         return whole
     seen = (shape.layers - shape.sliding_layers) + shape.sliding_layers * shape.sliding_window / context
@@ -98,9 +73,9 @@ def weight_bytes_read(step: InferStep, *, rows: float | None = None) -> float:
     hit = float(step.batch if rows is None else rows)
     active = max(0.0, shape.params_active - shape.embedding_params - shape.head_params)
     if shape.is_moe and hit > 1:
-        expert_active = min(
-            active, shape.all_layers * shape.mlp_matrices * shape.hidden * shape.moe_intermediate * 1.0 * shape.experts_per_token
-        )
+        mixed_layers = shape.all_layers - shape.dense_layers
+        expert = float(shape.mlp_matrices * shape.hidden * shape.moe_intermediate)
+        expert_active = min(active, mixed_layers * expert * shape.experts_per_token)
         ratio = shape.experts_per_token / shape.experts
         touched = (1.0 - (1.0 - ratio) ** hit) / ratio
         active = min(active - expert_active + expert_active * touched, shape.linear_params)

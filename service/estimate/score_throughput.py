@@ -1,7 +1,7 @@
 """Score of the time model on a table of measured throughput: what `gpuplan evaluate throughput` prints."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean, median
 from typing import Any
 
@@ -79,7 +79,7 @@ def evaluate_throughput(
     """Every row estimated and compared; a row that cannot be estimated is named in `failures`.
 
     Args:
-        rows: of a CSV file with the columns of tests/accuracy/throughput.csv.
+        rows: of a CSV file with the columns of tests/accuracy/measured_throughput.csv.
         by: class, table or framework: what `groups` holds.
     Raises:
         InvalidInput: `by` is none of these.
@@ -120,8 +120,8 @@ def tokens_per_second_per_gpu(read: ReadRow, constants: TimeConstants = TIME) ->
         if fitting < 1:
             raise InvalidInput("the memory cannot hold the weights and one sequence")
         batch = min(step.batch, fitting) if step.batch else fitting
-        return batch_time(step.with_batch(batch), rates, constants).tokens_per_second / cards
-    step = step.with_batch(max(1, step.batch))
+        return batch_time(step, rates, constants, batch=batch).tokens_per_second / cards
+    step = replace(step, batch=max(1, step.batch))
     if read.phase == "prefill":
         return step.batch * step.prompt / prefill_seconds(step, rates, constants) / cards
     return 1.0 / decode_seconds_per_token(step, rates, constants) / cards

@@ -71,7 +71,7 @@ def serve(
         constants=constants,
     )
     met = load is not None
-    return _estimate(load or batch_time(step.with_batch(1), rates, constants), replicas, met, constants)
+    return _estimate(load or batch_time(step, rates, constants, batch=1), replicas, met, constants)
 
 
 def _estimate(load: BatchTime, replicas: int, meets_targets: bool, constants: TimeConstants) -> ServingEstimate:

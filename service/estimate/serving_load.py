@@ -6,7 +6,8 @@ from math import floor
 from service.estimate.card_rates import CardRates
 from service.estimate.communication import BYTES_16BIT, tensor_link
 from service.estimate.decode import kernel_share, seconds_per_layer
-from service.estimate.infer_step import InferStep, kv_bytes_read, kv_values_per_token, weight_bytes_read, weight_bytes_resident
+from service.estimate.infer_step import InferStep, kv_bytes_read, weight_bytes_read, weight_bytes_resident
+from service.estimate.kv_cache import kv_bytes_per_token
 from service.estimate.time_constants import TIME, TimeConstants
 
 
@@ -46,15 +47,17 @@ def sequences_that_fit(step: InferStep, usable_bytes: float, constants: TimeCons
     """
     cost = constants.serving
     free = cost.memory_fraction * usable_bytes * step.tensor * step.pipeline - weight_bytes_resident(step)
-    per_sequence = kv_values_per_token(step.shape) * step.kv_bytes * (step.prompt + cost.kv_output_fraction * step.answer)
+    per_sequence = kv_bytes_per_token(step.shape, bytes_per_value=step.kv_bytes) * (
+        step.prompt + cost.kv_output_fraction * step.answer
+    )
     if free <= 0:
         return 0
     most = cost.max_sequences_experts if step.shape.is_moe else cost.max_sequences
     return min(floor(free / per_sequence) if per_sequence else int(most), int(most))
 
 
-def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIME) -> BatchTime:
-    """Wall seconds of one replica at `step.batch` sequences of continuous batching.
+def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIME, *, batch: int) -> BatchTime:
+    """Wall seconds of one replica at `batch` sequences of continuous batching.
 
     The stages of a pipeline work on parts of the batch at the same time, so that each reads its weights once per part.
     """
@@ -63,17 +66,17 @@ def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIM
     compute_rate = _compute_rate(step, rates, constants) * cards
     prompt_flops = (2.0 * shape.params_active + 2.0 * shape.layers * shape.q_width * step.prompt) * step.prompt
     context = step.prompt + step.answer / 2.0
-    cache = kv_bytes_read(step, context) * step.batch
-    weights = weight_bytes_read(step) / kernel_share(step, constants)
+    cache = kv_bytes_read(step, context) * batch
+    weights = weight_bytes_read(step, rows=batch) / kernel_share(step, constants)
     memory = (weights / step.tensor + cache / cards) / rates.streamed
-    compute = 2.0 * shape.params_active * step.batch / compute_rate
+    compute = 2.0 * shape.params_active * batch / compute_rate
     launch = shape.layers * seconds_per_layer(step, constants) * cost.step_overhead_relative
     exchange = exchange_seconds_per_token(step, rates, constants)
-    waiting = exchange * step.batch
+    waiting = exchange * batch
     parts = {"compute": compute, "bandwidth": memory, "launch": launch, "communication": waiting}
     overlapped = max(memory, compute) + cost.overlap_rest * min(memory, compute)
     return BatchTime(
-        batch=step.batch,
+        batch=batch,
         prompt_seconds=prompt_flops / compute_rate + exchange * step.prompt,
         step_seconds=overlapped + launch + waiting,
         answer=step.answer,
@@ -116,21 +119,33 @@ def largest_batch_within(
     time_per_output_token_seconds: float | None,
     constants: TimeConstants = TIME,
 ) -> BatchTime | None:
-    """The largest batch up to `most` that meets both targets, by bisection (latency grows with the batch); None: none does."""
+    """The largest batch up to `most` that meets both targets; None when not even one sequence alone does.
 
-    def meets(load: BatchTime) -> bool:
-        first = time_to_first_token_seconds is None or load.first_token_seconds <= time_to_first_token_seconds
-        return first and (time_per_output_token_seconds is None or load.token_seconds <= time_per_output_token_seconds)
+    Latency grows with the batch, nearly in a line: a straight line between the ends finds the limit in few tries,
+    and every second try halves the rest.
+    """
 
-    best = batch_time(step.with_batch(most), rates, constants)
-    if meets(best):
+    def tried(batch: int) -> tuple[BatchTime, float]:
+        load = batch_time(step, rates, constants, batch=batch)
+        first = load.first_token_seconds / time_to_first_token_seconds if time_to_first_token_seconds else 0.0
+        token = load.token_seconds / time_per_output_token_seconds if time_per_output_token_seconds else 0.0
+        return load, max(first, token)
+
+    best, above = tried(most)
+    if above <= 1.0:
         return best
     low, high = 1, most
-    best = batch_time(step.with_batch(1), rates, constants)
-    if not meets(best):
+    best, below = tried(low)
+    if below > 1.0:
         return None
+    straight = True
     while high - low > 1:
-        middle = (low + high) // 2
-        tried = batch_time(step.with_batch(middle), rates, constants)
-        low, high, best = (middle, high, tried) if meets(tried) else (low, middle, best)
+        share = (1.0 - below) / (above - below) if straight and above > below else 0.5
+        middle = min(high - 1, max(low + 1, low + int(share * (high - low))))
+        load, ratio = tried(middle)
+        if ratio <= 1.0:
+            low, below, best = middle, ratio, load
+        else:
+            high, above = middle, ratio
+        straight = not straight
     return best

@@ -16,7 +16,7 @@ from service.estimate.row_cells import Row, card_of, count_of, framework_of, sha
 from service.estimate.train_step import Layout, TrainStep, adapted_layers
 
 CARDS_PER_MACHINE = 8
-_QUANTIZATIONS = {"nf4-dq": "nf4_double", "gptq4": "gptq", "gptq8": "int8", "fp4": "nvfp4", "int4-g32": "int4_g32"}
+_QUANTIZATIONS = {"nf4-dq": "nf4_double", "gptq4": "gptq", "gptq8": "gptq_8", "fp4": "nvfp4", "int4-g32": "int4_group32"}
 _PRECISIONS = {"4bit": "int4", "8bit": "int8"}
 _ACCUMULATION = {"hf": 8.0, "megatron": 16.0, "ms_swift": 16.0}  # micro batches a step where a table is silent
 _SHARDED = {
