@@ -15,8 +15,8 @@ from service.store.revision import HEAD_REVISION
 from service.store.schema import current_revision, downgrade_database, prepare_database
 
 
-def test_up_down_up_leaves_the_same_schema(database_url):
-    engine = make_engine(database_url)
+def test_up_down_up_leaves_the_same_schema(empty_database_url):
+    engine = make_engine(empty_database_url)
     assert prepare_database(engine) is True
     first = {name for name in inspect(engine).get_table_names() if not name.startswith("price_history_")}
     downgrade_database(engine, "base")
@@ -66,17 +66,17 @@ def _prepare_in_process(url, start, results):
     engine.dispose()
 
 
-def test_two_processes_that_start_at_once_migrate_once(database_url):
+def test_two_processes_that_start_at_once_migrate_once(empty_database_url):
     spawn = multiprocessing.get_context("spawn")
     start, results = spawn.Barrier(2), spawn.Queue()
-    both = [spawn.Process(target=_prepare_in_process, args=(database_url, start, results)) for _ in range(2)]
+    both = [spawn.Process(target=_prepare_in_process, args=(empty_database_url, start, results)) for _ in range(2)]
     for process in both:
         process.start()
     done = sorted(results.get(timeout=30) for _ in both)
     for process in both:
         process.join(30)
     assert done == [False, True]
-    engine = make_engine(database_url)
+    engine = make_engine(empty_database_url)
     with engine.connect() as connection:
         assert current_revision(connection) == HEAD_REVISION
     engine.dispose()
