@@ -126,7 +126,7 @@ class Vast(Adapter):
             interconnect=interconnect_of(match, measured_gb_per_s=row.bw_nvlink or 0),
             capacity_type=CapacityType.ON_DEMAND,
             tenancy=Tenancy.PROVIDER_DATACENTER if row.tier == "datacenter" else Tenancy.COMMUNITY_HOST,
-            region=row.geolocation or None,
+            region=row.place,
             country=row.country,
             machine_id=str(row.machine_id),
             availability=row.availability,

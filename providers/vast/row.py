@@ -59,6 +59,11 @@ class Row(BaseModel):
         return Availability.AVAILABLE if self.rentable else Availability.UNKNOWN
 
     @property
+    def place(self) -> str | None:
+        """What the host says, in one short line."""
+        return " ".join((self.geolocation or "").split())[:60] or None
+
+    @property
     def country(self) -> str | None:
         """The host's own word: good enough to show, and its tenancy tells that it proves no residency."""
         return country_of("vast", self.geolocation)

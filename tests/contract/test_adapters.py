@@ -142,6 +142,15 @@ def assert_valid(batch, *, feed):
         assert refusal.row
 
 
+def test_a_spot_price_above_on_demand_is_kept_beside_it():  # behaviour 8; bids of marketplaces differ, see test_vast.py
+    head = (FIXTURES / "price_file_contract.csv").read_text().splitlines()[0]
+    batch = KINDS["price_file"]().parse(f"{head}\nacme,L4,24,1,any,0.44,0.49,2026-07-15,a quote\n", NOW)
+    assert {(o.capacity_type, o.usd_per_hour) for o in batch.offers} == {
+        (CapacityType.ON_DEMAND, Decimal("0.44")),
+        (CapacityType.SPOT, Decimal("0.49")),
+    }
+
+
 JUNK = st.recursive(
     st.none()
     | st.booleans()

@@ -71,6 +71,18 @@ def test_the_disk_is_priced_as_asked():  # behaviour 9
     assert offer.disk_included_gb == 0
 
 
+def test_the_vendors_month_has_720_hours():
+    # 0.10 a GB for 720 h: 72 GB cost exactly 0.01 an hour; in a month of 730 h they would cost 0.00986
+    offer = on_demand(parsed(row(storage_cost=0.10)))[0]
+    assert float(72 * offer.storage_usd_per_gb_month / HOURS_PER_MONTH) == pytest.approx(0.01, rel=1e-12)
+
+
+def test_the_hosts_own_words_for_its_place_are_cut_to_a_line():
+    assert parsed(row(geolocation=" Oregon,\n\tUS ")).offers[0].region == "Oregon, US"
+    assert len(parsed(row(geolocation="x" * 500 + ", US")).offers[0].region) == 60
+    assert parsed(row(geolocation="  ")).offers[0].region is None
+
+
 def test_the_least_bid_is_a_spot_offer_for_the_whole_machine_below_the_asked_price():
     (spot,) = [o for o in parsed(row()).offers if o.capacity_type is CapacityType.SPOT]
     assert (spot.usd_per_hour, spot.price_basis) == (Decimal("0.25"), PriceBasis.BID_FLOOR)
