@@ -93,12 +93,8 @@ def _one_token_logits(setup: MemorySetup) -> float:
 
 def _rotary(setup: MemorySetup) -> float:
     """Cosine and sine tables that older libraries keep in every layer for the whole context."""
-    if (
-        not setup.older_library
-        or setup.framework is not Framework.HF
-        or setup.shape.learned_pos
-        or setup.shape.family in _LAST_TOKEN_FAMILIES
-    ):
+    without = setup.shape.learned_pos or setup.shape.family in _LAST_TOKEN_FAMILIES
+    if not setup.older_library or without:
         return 0.0
     positions = min(setup.shape.context, _ROTARY_TABLE_TOKENS)
     return MEMORY.inference.rotary_bytes * setup.shape.layers * positions * setup.shape.head_dim

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from service.domain.workload import Framework, LossKind, Precision, Quantization, Strategy, Task, Technique
+from service.domain.workload import LossKind, Precision, Quantization, Strategy, Task, Technique
 from service.estimate.adapters import parse_targets
 from service.estimate.job import PREFERENCE_TECHNIQUES, JobShape
 from service.estimate.memory_constants import MEMORY
@@ -40,7 +40,6 @@ def _inference_setup(job: JobShape, ways: Parallelism) -> MemorySetup:
         weight_bytes=4.0 if job.precision is Precision.FP32 else _HALF,
         attention=AttentionKernel.FLASH if job.flash_attention else AttentionKernel.EAGER,
         reading=Reading.DEVICE,
-        unvalidated_margin=_unvalidated(job),
     )
 
 
@@ -70,7 +69,7 @@ def _training_setup(job: JobShape, ways: Parallelism) -> MemorySetup:
         frozen_copies=frozen,
         trained_copies=trained,
         generates=job.technique in (Technique.PPO, Technique.GRPO),
-        unvalidated_margin=_unvalidated(job),
+        unvalidated_margin=MEMORY.unvalidated.preference if job.technique in PREFERENCE_TECHNIQUES else 0.0,
     )
 
 
@@ -100,16 +99,3 @@ def _regime(job: JobShape, ways: Parallelism) -> Regime:
 
 def _scheme(quantization: Quantization | None) -> str | None:
     return quantization.value if quantization is not None else None
-
-
-def _unvalidated(job: JobShape) -> float:
-    margins, total = MEMORY.unvalidated, 0.0
-    if job.technique in PREFERENCE_TECHNIQUES:
-        total += margins.preference
-    if job.task is Task.TRAIN and job.model.is_moe:
-        total += margins.mixture_training
-    if job.model.kind == "diffusion":
-        total += margins.diffusion
-    if job.framework is Framework.UNKNOWN:
-        total += margins.framework_unknown
-    return total

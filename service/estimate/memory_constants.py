@@ -109,6 +109,8 @@ class UnvalidatedMargins:
     diffusion: float
     host_offload: float
     framework_unknown: float
+    variable_length: float
+    model_parallel_training: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

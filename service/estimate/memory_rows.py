@@ -118,7 +118,7 @@ def _inference(row: Row, shape: ModelShape, framework: Framework, ways: Parallel
         prompt=min(sequence, count_of(row, "input_len")),
         weight_bytes=4.0 if text_of(row, "precision") == "fp32" else 2.0,
         attention=_attention(row) if text_of(row, "flash_attention") else AttentionKernel.SDPA,
-        older_library=_is_older(row, shape, framework) and framework is Framework.HF,
+        older_library=_is_older(row, shape, framework) and framework in (Framework.HF, Framework.UNKNOWN),
         reading=_reading(row),
         card_gib=card_gib,
     )

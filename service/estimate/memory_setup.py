@@ -93,6 +93,11 @@ class MemorySetup:
         return MEMORY.frameworks[self.framework]
 
     @property
+    def varies(self) -> bool:
+        """Batches change their length from step to step, by the data or by the framework's habit."""
+        return self.variable_length or self.facts.variable_length
+
+    @property
     def tokens(self) -> float:
         """Tokens of one micro batch on one GPU."""
         doubled = 2 if self.sequences_doubled else 1

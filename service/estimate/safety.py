@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from service.domain.estimate import VramPart
+from service.domain.workload import Framework
 from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import MemorySetup
 
@@ -26,4 +27,19 @@ def safe_gib(setup: MemorySetup, parts: Sequence[VramPart], *, point_gib: float)
     certain = sum(part.gib for part in parts if part.name in _CERTAIN)
     fitted = point_gib - certain
     margin = margins.certain * certain + margins.fitted * fitted + margins.fixed_gib
-    return point_gib + margin + setup.unvalidated_margin * point_gib
+    return point_gib + margin + unvalidated_gib(setup, fitted=fitted, point_gib=point_gib)
+
+
+def unvalidated_gib(setup: MemorySetup, *, fitted: float, point_gib: float) -> float:
+    """Further margin where few or no measured rows are of the setup's kind, or where rows of it scatter widely."""
+    margins, share = MEMORY.unvalidated, setup.unvalidated_margin
+    if setup.framework is Framework.UNKNOWN:
+        share += margins.framework_unknown
+    if setup.is_training and setup.shape.is_moe:
+        share += margins.mixture_training
+    if setup.is_training and setup.parallel.tensor * setup.parallel.pipeline > 1:
+        share += margins.model_parallel_training
+    if setup.shape.kind == "diffusion":
+        share += margins.diffusion
+    scatter = margins.variable_length if setup.is_training and setup.varies else 0.0
+    return share * point_gib + scatter * fitted

@@ -11,9 +11,10 @@ _HALF = 2.0
 def gathered_bytes(setup: MemorySetup, *, weight_bytes: float) -> float:
     """Bytes of whole layers, unreduced gradients and buckets alive on one GPU.
 
-    Fully sharded: two gathered layers (one in use, one fetched ahead), one gathered embedding or head, and the
-    unreduced gradient of one layer when it is trained; DeepSpeed adds live and bucket buffers. With a pipeline the stage
-    stays gathered between micro batches. Stage 2: two buckets. Replicas: one bucket copy of the gradients.
+    Fully sharded: two gathered layers (one in use, one fetched ahead), embedding and head (the outermost unit, which
+    stays gathered), and the unreduced gradient of the largest of them when it is trained; DeepSpeed adds live and
+    bucket buffers. With a pipeline the stage stays gathered between micro batches. Stage 2: two buckets. Replicas: one
+    bucket copy of the gradients.
     Sources: arXiv:1910.02054, arXiv:2304.11277.
     """
     ways, shape = setup.parallel, setup.shape
@@ -23,10 +24,10 @@ def gathered_bytes(setup: MemorySetup, *, weight_bytes: float) -> float:
     if ways.shards_weights:
         layer = shape.layer_params / ways.tensor
         per_weight = weight_bytes / shape.params_total if setup.quantization else _HALF
-        largest_end = max(shape.embedding_params, shape.head_params) / ways.tensor
-        total = 2 * layer * per_weight + _HALF * largest_end
+        ends = (shape.embedding_params + shape.head_params) / ways.tensor
+        total = 2 * layer * per_weight + _HALF * ends
         if trained:
-            total += layer * (4 if setup.facts.fp32_shards else 2)
+            total += max(layer, ends / 2) * (4 if setup.facts.fp32_shards else 2)
         if ways.pipeline > 1:
             total += 2 * _HALF * shape.params_total / (ways.tensor * ways.pipeline)
         if ways.strategy is Strategy.ZERO3:

@@ -105,7 +105,7 @@ def fragmentation_bytes(setup: MemorySetup, parts: Parts, *, live: float) -> flo
     """
     overhead = MEMORY.overhead
     peak = sum(parts.values())
-    if not (setup.variable_length or setup.facts.variable_length):
+    if not setup.varies:
         return overhead.fragmentation * peak
     tight = overhead.variable_length_tight * live
     if setup.card_gib is None:
