@@ -91,9 +91,7 @@ def find_gpu(
     if not candidates:
         raise _unknown(name, "no GPU of the table has this name with this memory and form factor")
     if len({gpu.memory_gb for gpu in candidates}) > 1:
-        error = UnknownGpu("the name fits cards of different memory", allowed=[gpu.name for gpu in candidates])
-        error.raw_name = _printable(name)
-        raise error
+        raise _unknown(name, "the name fits cards of different memory", [gpu.name for gpu in candidates])
     slowest = min(candidates, key=lambda gpu: (gpu.bandwidth_gb_per_s, gpu.bf16_tflops or gpu.fp16_tflops or 0.0))
     return GpuMatch(gpu=slowest, form_factor=slowest.form_factor if len(candidates) == 1 else UNKNOWN_FORM_FACTOR)
 
@@ -203,14 +201,12 @@ def _core(name: str) -> str:
     return _full_key(" ".join(word for word in _words(_MEMORY.sub(" ", _spaced(name))) if word not in _FORMS))
 
 
-def _printable(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9 ._+/()-]", "?", name)[:60]
-
-
-def _unknown(name: str, message: str) -> UnknownGpu:
-    hits = process.extract(_full_key(name), _SPELLINGS, scorer=fuzz.WRatio, limit=12)
-    error = UnknownGpu(message, allowed=list(dict.fromkeys(_BY_FULL_KEY[key].name for key, _, _ in hits))[:5])
-    error.raw_name = _printable(name)
+def _unknown(name: str, message: str, allowed: list[str] | None = None) -> UnknownGpu:
+    if allowed is None:
+        hits = process.extract(_full_key(name), _SPELLINGS, scorer=fuzz.WRatio, limit=12)
+        allowed = list(dict.fromkeys(_BY_FULL_KEY[key].name for key, _, _ in hits))[:5]
+    error = UnknownGpu(message, allowed=allowed)
+    error.raw_name = re.sub(r"[^A-Za-z0-9 ._+/()-]", "?", name)[:60]
     return error
 
 
