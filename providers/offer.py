@@ -128,7 +128,7 @@ class Offer:
     host_lifetime_hours: float | None = None  # how long the host promises to stay
     interruption_fraction_per_month: tuple[float, float] | None = None  # (low, high) share of machines stopped in a month
     interruption_source: str | None = None
-    attestations: frozenset[str] = frozenset()  # what the provider lists for this very data centre
+    attestations: frozenset[str] = frozenset()  # what the provider lists for this very data centre, in the names of evidence.toml
 
     # evidence
     observed_at: datetime  # aware UTC: when we read it

@@ -72,7 +72,7 @@ def test_runpods_specification_examples_over_rest(fakes, http, shared_data):
     assert {o.gpu for o in batch.offers} == {"RTX 4090"}
     assert (secure[8].usd_per_hour, community[4].usd_per_hour) == (Decimal("3.52"), Decimal("1.24"))
     assert (secure[1].region, secure[1].country) == ("US-KS-2", "US")
-    assert secure[1].attestations == {"SOC_2_TYPE_2", "ISO_IEC_27001"}
+    assert secure[1].attestations == {"soc2_type2", "iso27001"}
     assert secure[1].availability is Availability.AVAILABLE
 
 

@@ -99,7 +99,7 @@ def test_eight_h100_by_data_centre(api, request):
     assert offer.usd_per_hour == Decimal("28.72")  # 8 x 3.59
     assert (offer.region, offer.country) == ("US-DE-1", "US")  # Delaware, not Germany
     assert offer.availability is Availability.LIMITED
-    assert offer.attestations == frozenset({"SOC_2_TYPE_2"})
+    assert offer.attestations == frozenset({"soc2_type2"})
     assert offer.interconnect is Interconnect.NVLINK
     assert (offer.storage_usd_per_gb_month, offer.egress_usd_per_gb, offer.billing_increment_seconds) == (Decimal("0.10"), 0, 1)
 
@@ -115,7 +115,7 @@ def test_a_width_that_is_in_stock_nowhere_stays_listed(api, request):
 def test_europe_has_its_own_data_centres_and_attestations(api, request):
     (offer,) = of(request.getfixturevalue(api), "RTX A6000", gpu_count=1, tier="secure", capacity_type=CapacityType.ON_DEMAND)
     assert (offer.region, offer.country) == ("EU-RO-1", "RO")
-    assert offer.attestations == frozenset({"GDPR", "ISO_IEC_27001"})
+    assert offer.attestations == frozenset({"gdpr", "iso27001"})
 
 
 def test_the_community_cloud_is_read_by_country_without_a_key(graphql):
