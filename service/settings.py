@@ -61,6 +61,13 @@ class AwsSettings(ProviderSettings):
         return value
 
 
+class VastSettings(ProviderSettings):
+    """Vast: whether machines that the vendor has not tested are asked for."""
+
+    include_unverified: bool | None = None
+    disk_gb: float | None = Field(default=None, gt=0, le=100_000)  # orders the vendor's answer only
+
+
 class PriceFileSettings(ProviderSettings):
     """The user's own price list."""
 
@@ -74,7 +81,7 @@ class ProvidersSettings(BaseModel):
 
     lambda_: ProviderSettings = Field(default=ProviderSettings(), alias="lambda")
     runpod: ProviderSettings = ProviderSettings()
-    vast: ProviderSettings = ProviderSettings()
+    vast: VastSettings = VastSettings()
     aws: AwsSettings = AwsSettings()
     sagemaker: AwsSettings = AwsSettings()
     gcp: ProviderSettings = ProviderSettings()

@@ -12,6 +12,7 @@ from providers.errors import ProviderCredentials, ProviderPayloadInvalid
 from providers.http import make_client
 from providers.offer import CapacityType
 from providers.vast import Vast
+from service.settings import build_adapter, load_settings
 from tests.e2e.fake_providers import fixture
 
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
@@ -68,6 +69,12 @@ def test_unverified_machines_are_asked_for_in_a_call_of_their_own():
     payload = adapter.fetch(make_client(transport=httpx.MockTransport(handle)))
     assert asked == [{"eq": True}, {"eq": False}]
     assert len(payload["answers"]) == 2
+
+
+def test_the_settings_reach_the_adapter(monkeypatch):
+    monkeypatch.setenv("GPUPLAN_PROVIDERS__VAST__INCLUDE_UNVERIFIED", "true")
+    monkeypatch.setenv("GPUPLAN_PROVIDERS__VAST__BASE_URL", "http://127.0.0.1:9")
+    assert build_adapter(load_settings(), Vast) == Vast(include_unverified=True, base_url="http://127.0.0.1:9")
 
 
 def test_without_a_key_no_authorization_is_sent():
