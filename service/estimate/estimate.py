@@ -1,5 +1,6 @@
 """What a job needs on a group of one card, in memory and in time: the composition that everyone else calls."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from providers.errors import InvalidInput
@@ -11,15 +12,27 @@ from service.estimate.advice import settings_that_free_most
 from service.estimate.job import JobShape
 from service.estimate.job_defaults import job_shape
 from service.estimate.job_memory import job_memory
-from service.estimate.parallel import Parallelism, inference_ways, training_ways
+from service.estimate.parallel import SINGLE, Parallelism, inference_ways, training_ways
 from service.estimate.runtime import train_seconds_per_token
-from service.estimate.serving import serve
-from service.estimate.vram import MemoryNeed
+from service.estimate.serving import ServingEstimate, serve
 
-__all__ = ["JobShape", "estimate_on", "estimates_by_strategy", "job_shape"]
+__all__ = ["JobShape", "estimate_on", "estimates_by_strategy", "job_shape", "ways_for"]
 
 LOW_HEADROOM_FRACTION = 0.05
 _ADVISED = 2
+_REMEMBERED = 32_768  # estimates kept: a plan asks for each card and count once, and requests differ mostly in their tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Machines of one card that work together. `usable_gib`: memory of one card that the job may use."""
+
+    gpu: Gpu
+    gpu_count: int
+    nodes: int
+    interconnect: Interconnect
+    fabric: Fabric
+    usable_gib: float
 
 
 def estimate_on(
@@ -37,21 +50,7 @@ def estimate_on(
     Args:
         usable_gib: memory of one card that the job may use, when that is not the card's own (a fraction of a card).
     """
-    usable = usable_gib if usable_gib is not None else gpu.usable_gib
-    ways = ways_for(job, gpu_count=gpu_count, nodes=nodes)
-    if not ways:
-        return _no_way(job, gpu, gpu_count=gpu_count, nodes=nodes, usable=usable)
-    if refusal := _precision_refusal(job, gpu):
-        return _refused(job, gpu, ways[-1], gpu_count=gpu_count, nodes=nodes, usable=usable, detail=refusal)
-    fitting = [way for way in ways if job_memory(job, way).safe_gib <= usable]
-    if not fitting:
-        least = min(ways, key=lambda way: job_memory(job, way).safe_gib)
-        return _too_small(job, gpu, least, gpu_count=gpu_count, nodes=nodes, usable=usable)
-    timed = [
-        _timed(job, gpu, way, gpu_count=gpu_count, nodes=nodes, interconnect=interconnect, fabric=fabric, usable=usable)
-        for way in (fitting if job.task is Task.INFER else fitting[:1])
-    ]
-    return max(timed, key=_rate)
+    return _best(job, gpu, gpu_count, nodes, interconnect, fabric, gpu.usable_gib if usable_gib is None else usable_gib)
 
 
 def estimates_by_strategy(
@@ -65,18 +64,10 @@ def estimates_by_strategy(
     usable_gib: float | None = None,
 ) -> tuple[Estimate, ...]:
     """One estimate for every strategy that is tried on the group, fitting or not."""
-    usable = usable_gib if usable_gib is not None else gpu.usable_gib
+    usable = gpu.usable_gib if usable_gib is None else usable_gib
+    group = Group(gpu=gpu, gpu_count=gpu_count, nodes=nodes, interconnect=interconnect, fabric=fabric, usable_gib=usable)
     ways = ways_for(job, gpu_count=gpu_count, nodes=nodes)
-    if not ways:
-        return (_no_way(job, gpu, gpu_count=gpu_count, nodes=nodes, usable=usable),)
-    if refusal := _precision_refusal(job, gpu):
-        return tuple(_refused(job, gpu, way, gpu_count=gpu_count, nodes=nodes, usable=usable, detail=refusal) for way in ways)
-    return tuple(
-        _timed(job, gpu, way, gpu_count=gpu_count, nodes=nodes, interconnect=interconnect, fabric=fabric, usable=usable)
-        if job_memory(job, way).safe_gib <= usable
-        else _too_small(job, gpu, way, gpu_count=gpu_count, nodes=nodes, usable=usable)
-        for way in ways
-    )
+    return tuple(_one(job, group, way) for way in ways) or (_no_way(job, group),)
 
 
 @lru_cache(maxsize=4096)
@@ -87,10 +78,84 @@ def ways_for(job: JobShape, *, gpu_count: int, nodes: int) -> tuple[Parallelism,
     return inference_ways(job.model, gpu_count=gpu_count, nodes=nodes, forced=job.strategy)
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def _best(
+    job: JobShape, gpu: Gpu, gpu_count: int, nodes: int, interconnect: Interconnect, fabric: Fabric, usable_gib: float
+) -> Estimate:
+    group = Group(gpu=gpu, gpu_count=gpu_count, nodes=nodes, interconnect=interconnect, fabric=fabric, usable_gib=usable_gib)
+    ways = ways_for(job, gpu_count=gpu_count, nodes=nodes)
+    if not ways:
+        return _no_way(job, group)
+    fitting = [way for way in ways if job_memory(job, way).safe_gib <= usable_gib]
+    if not fitting:
+        return _one(job, group, min(ways, key=lambda way: job_memory(job, way).safe_gib))
+    return max((_one(job, group, way) for way in fitting), key=_rate)
+
+
 def _rate(estimate: Estimate) -> float:
-    if estimate.requests_per_second is not None:
-        return estimate.requests_per_second.mid
-    return estimate.tokens_per_second.mid if estimate.tokens_per_second is not None else 0.0
+    speed = estimate.requests_per_second or estimate.tokens_per_second
+    return speed.mid if speed is not None and estimate.fits else 0.0
+
+
+def _one(job: JobShape, group: Group, way: Parallelism) -> Estimate:
+    """The job on the group in one way: its speed, or why it cannot run."""
+    if refusal := _precision_refusal(job, group.gpu):
+        return _not_fitting(job, group, way, reason="precision", detail=refusal)
+    need = job_memory(job, way).safe_gib
+    if need > group.usable_gib:
+        said = f"needs {need:.1f} GiB a GPU, {group.gpu.name} leaves {group.usable_gib:.1f} GiB"
+        return _not_fitting(job, group, way, reason="vram", detail=said)
+    if job.task is Task.TRAIN:
+        return _training(job, group, way)
+    try:
+        served = _replica(job, group.gpu, way.tensor, way.pipeline, group.interconnect, group.usable_gib)
+    except InvalidInput as refused:  # no room for one sequence beside the weights
+        return _not_fitting(job, group, way, reason="vram", detail=str(refused))
+    requests, tokens = served.requests_per_second, served.tokens_per_second
+    return _fitting(
+        job,
+        group,
+        way,
+        requests_per_second=_times(requests, way.data),
+        tokens_per_second=_times(tokens, way.data),
+        bound=served.bound,
+    )
+
+
+def _training(job: JobShape, group: Group, way: Parallelism) -> Estimate:
+    speed = train_seconds_per_token(
+        job,
+        group.gpu,
+        gpu_count=group.gpu_count,
+        nodes=group.nodes,
+        strategy=way.label,
+        interconnect=group.interconnect,
+        fabric=group.fabric,
+    )
+    seconds = speed.seconds_per_unit
+    tokens = Range(low=1 / seconds.high, mid=1 / seconds.mid, high=1 / seconds.low)
+    return _fitting(job, group, way, seconds_per_unit=seconds, tokens_per_second=tokens, bound=speed.bound)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _replica(
+    job: JobShape, gpu: Gpu, tensor: int, pipeline: int, interconnect: Interconnect, usable_gib: float
+) -> ServingEstimate:
+    """One replica under full load: groups with several have as many times its rate."""
+    return serve(
+        job,
+        gpu,
+        gpu_count=tensor,
+        nodes=pipeline,
+        tensor_parallel=tensor,
+        pipeline_parallel=pipeline,
+        usable_gib=usable_gib,
+        interconnect=interconnect,
+    )
+
+
+def _times(rate: Range, replicas: int) -> Range:
+    return Range(low=rate.low * replicas, mid=rate.mid * replicas, high=rate.high * replicas)
 
 
 def _precision_refusal(job: JobShape, gpu: Gpu) -> str:
@@ -104,111 +169,66 @@ def _precision_refusal(job: JobShape, gpu: Gpu) -> str:
     return ""
 
 
-def _vram(need: MemoryNeed, usable: float) -> VramEstimate:
+def _vram(job: JobShape, way: Parallelism, usable_gib: float) -> VramEstimate:
+    need = job_memory(job, way)
     return VramEstimate(
         point_gib=need.point_gib,
         safe_gib=need.safe_gib,
-        usable_gib=usable,
-        headroom_gib=usable - need.safe_gib,
+        usable_gib=usable_gib,
+        headroom_gib=usable_gib - need.safe_gib,
         parts=need.parts,
         dominated_by=need.dominated_by,
     )
 
 
-def _timed(
+def _fitting(
     job: JobShape,
-    gpu: Gpu,
+    group: Group,
     way: Parallelism,
     *,
-    gpu_count: int,
-    nodes: int,
-    interconnect: Interconnect,
-    fabric: Fabric,
-    usable: float,
+    bound: str,
+    tokens_per_second: Range,
+    seconds_per_unit: Range | None = None,
+    requests_per_second: Range | None = None,
 ) -> Estimate:
-    """A fitting estimate with its speed."""
-    vram = _vram(job_memory(job, way), usable)
-    is_low = vram.headroom_gib < LOW_HEADROOM_FRACTION * usable
+    vram = _vram(job, way, group.usable_gib)
+    is_low = vram.headroom_gib < LOW_HEADROOM_FRACTION * group.usable_gib
     advice = settings_that_free_most(job, way)[:_ADVISED] if is_low else ()
-    if job.task is Task.TRAIN:
-        speed = train_seconds_per_token(
-            job, gpu, gpu_count=gpu_count, nodes=nodes, strategy=way.label, interconnect=interconnect, fabric=fabric
-        )
-        seconds, bound, requests = speed.seconds_per_unit, speed.bound, None
-        tokens = Range(low=1 / seconds.high, mid=1 / seconds.mid, high=1 / seconds.low)
-    else:
-        try:
-            served = serve(
-                job,
-                gpu,
-                gpu_count=gpu_count,
-                nodes=nodes,
-                tensor_parallel=way.tensor,
-                pipeline_parallel=way.pipeline,
-                usable_gib=usable,
-                interconnect=interconnect,
-            )
-        except InvalidInput as refused:
-            return _too_small(job, gpu, way, gpu_count=gpu_count, nodes=nodes, usable=usable, detail=str(refused))
-        seconds, bound = None, served.bound
-        requests, tokens = served.requests_per_second, served.tokens_per_second
     return Estimate(
-        gpu=gpu.name,
-        gpu_count=gpu_count,
-        nodes=nodes,
+        gpu=group.gpu.name,
+        gpu_count=group.gpu_count,
+        nodes=group.nodes,
         strategy=way.label,
         vram=vram,
         fits=True,
-        seconds_per_unit=seconds,
-        requests_per_second=requests,
-        tokens_per_second=tokens,
+        seconds_per_unit=seconds_per_unit,
+        requests_per_second=requests_per_second,
+        tokens_per_second=tokens_per_second,
         bound=bound,
         low_headroom=is_low,
-        advice=tuple(one.sentence for one in advice),
+        advice=tuple(saving.sentence for saving in advice),
     )
 
 
-def _too_small(
-    job: JobShape, gpu: Gpu, way: Parallelism, *, gpu_count: int, nodes: int, usable: float, detail: str = ""
+def _not_fitting(
+    job: JobShape, group: Group, way: Parallelism, *, reason: str, detail: str, strategy: str | None = None
 ) -> Estimate:
-    vram = _vram(job_memory(job, way), usable)
-    said = f"needs {vram.safe_gib:.1f} GiB a GPU, {gpu.name} leaves {usable:.1f} GiB"
+    vram = _vram(job, way, group.usable_gib)
     return Estimate(
-        gpu=gpu.name,
-        gpu_count=gpu_count,
-        nodes=nodes,
-        strategy=way.label,
+        gpu=group.gpu.name,
+        gpu_count=group.gpu_count,
+        nodes=group.nodes,
+        strategy=strategy or way.label,
         vram=vram,
         fits=False,
-        reason="vram",
-        detail=detail or said,
-        shortfall_gib=max(0.0, -vram.headroom_gib),
-    )
-
-
-def _refused(job: JobShape, gpu: Gpu, way: Parallelism, *, gpu_count: int, nodes: int, usable: float, detail: str) -> Estimate:
-    return Estimate(
-        gpu=gpu.name,
-        gpu_count=gpu_count,
-        nodes=nodes,
-        strategy=way.label,
-        vram=_vram(job_memory(job, way), usable),
-        fits=False,
-        reason="precision",
+        reason=reason,
         detail=detail,
+        shortfall_gib=max(0.0, -vram.headroom_gib) if reason == "vram" else 0.0,
     )
 
 
-def _no_way(job: JobShape, gpu: Gpu, *, gpu_count: int, nodes: int, usable: float) -> Estimate:
+def _no_way(job: JobShape, group: Group) -> Estimate:
     """The forced strategy cannot be laid over this many GPUs."""
-    forced = job.strategy.value if job.strategy is not None else "no strategy"
-    return Estimate(
-        gpu=gpu.name,
-        gpu_count=gpu_count,
-        nodes=nodes,
-        strategy=forced,
-        vram=_vram(job_memory(job, Parallelism()), usable),
-        fits=False,
-        reason="parallelism",
-        detail=f"{forced} does not divide {job.model.name} over {gpu_count * nodes} GPUs",
-    )
+    forced = job.strategy.value if job.strategy is not None else SINGLE.label
+    said = f"{forced} does not divide {job.model.name} over {group.gpu_count * group.nodes} GPUs"
+    return _not_fitting(job, group, SINGLE, reason="parallelism", detail=said, strategy=forced)

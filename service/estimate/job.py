@@ -1,6 +1,6 @@
 """JobShape: the part of a workload that decides memory and speed, without the amount of work."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 from service.domain.workload import Framework, LossKind, Optimizer, Precision, Quantization, Strategy, Task, Technique
 from service.estimate.model_shape import ModelShape
@@ -41,6 +41,15 @@ class JobShape:
     concurrency: int | None
     time_to_first_token_seconds: float | None
     time_per_output_token_seconds: float | None
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        # The hash is asked for thousands of times per plan (memoised estimates): it is computed once.
+        compared = tuple(getattr(self, one.name) for one in fields(self) if one.compare)
+        object.__setattr__(self, "_hash", hash(compared))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def uses_adapters(self) -> bool:

@@ -11,7 +11,6 @@ from service.estimate.memory_setup import MemorySetup, Reading
 from service.estimate.safety import safe_gib
 from service.estimate.training_memory import fragmentation_bytes, training_peak
 
-_SHOWN_ABOVE_GIB = 0.0005
 _WORDS = {
     "weights": "the weights",
     "gradients": "the gradients",
@@ -40,13 +39,13 @@ class MemoryNeed:
     point_gib: float
     safe_gib: float
     parts: tuple[VramPart, ...]
+    dominated_by: str  # a sentence on the largest part
 
-    @property
-    def dominated_by(self) -> str:
-        """A sentence on the largest part."""
-        largest = max(self.parts, key=lambda part: part.gib)
-        share = largest.gib / self.point_gib
-        return f"{_WORDS[largest.name]} take {largest.gib:.3g} GiB, {share:.0%} of the need".capitalize()
+
+def _dominated_by(parts: tuple[VramPart, ...], point_gib: float) -> str:
+    largest = max(parts, key=lambda part: part.gib)
+    words = _WORDS[largest.name]
+    return f"{words[0].upper()}{words[1:]} take {largest.gib:.3g} GiB, {largest.gib / point_gib:.0%} of the need"
 
 
 @lru_cache(maxsize=8192)
@@ -67,4 +66,9 @@ def memory_need(setup: MemorySetup) -> MemoryNeed:
         parts["context"] = (overhead.context_gib + (overhead.collective_gib if together else 0.0)) * GIB
     shown = tuple(VramPart(name=name, gib=gib_from_bytes(size)) for name, size in parts.items() if size > 0)
     point = sum(part.gib for part in shown)
-    return MemoryNeed(point_gib=point, safe_gib=safe_gib(setup, shown, point_gib=point), parts=shown)
+    return MemoryNeed(
+        point_gib=point,
+        safe_gib=safe_gib(setup, shown, point_gib=point),
+        parts=shown,
+        dominated_by=_dominated_by(shown, point),
+    )
