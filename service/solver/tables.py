@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.solver.columns import Bools, FeedColumns, Floats, Ints
 from service.solver.groups import KIND, MONEY, SELLER, SOURCE, TERMS, FeedGroups, values_at
@@ -77,9 +78,17 @@ class Kinds:
 
     all: tuple[Kind, ...]
     gpu_count: Floats
+    alone: Bools  # cannot be joined with others: one marketplace host, or a part of a card
 
     def __len__(self) -> int:
         return len(self.all)
+
+
+@dataclass(frozen=True, eq=False)
+class Sellers:
+    """The sellers of a market: a cache key by identity."""
+
+    all: tuple[Seller, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +96,22 @@ class GroupTable:
     """All groups of all feeds, one array element each; `kind`, `seller`, `terms`, `source` index the tables."""
 
     kinds: Kinds
-    sellers: tuple[Seller, ...]
+    sellers: Sellers
     terms_all: tuple[Terms, ...]
     sources: tuple[Source, ...]
     kind: Ints
     seller: Ints
     terms: Ints
     source: Ints
-    feed: Ints
-    start: Ints  # into the feed's order
+    start: Ints  # of the group's rows in `row`, cheapest first
     size: Ints
+    row: Ints  # market row indices, group after group
+    row_usd_per_hour: Floats  # along `row`
+    row_id: npt.NDArray[np.uint64]  # offer ids along `row`
+    by_price: Ints  # group numbers from the cheapest per GPU to the dearest
     usd_per_hour: Floats  # of the cheapest row
     suspect: Bools
+    dated: Bools
     superseded: Bools  # dated, and a live row of its provider, card and capacity type exists
     hours_between_stops: Floats  # of one machine; infinite where nobody takes it away
     median_usd_per_gpu_hour: Floats  # NaN where there are not enough days of history
@@ -122,31 +135,38 @@ def merged(
     """One table of all feeds' groups."""
     tables: dict[str, dict[Any, int]] = {"kind": {}, "seller": {}, "terms": {}, "source": {}}
     makers = {"kind": (KIND, _kind), "seller": (SELLER, _seller), "terms": (TERMS, _terms), "source": (SOURCE, _source)}
-    columns: dict[str, list[Any]] = {name: [] for name in (*tables, "feed", "start", "size", "price", "suspect", *MONEY)}
+    columns: dict[str, list[Any]] = {name: [] for name in (*tables, "size", "row", "usd", "id", "suspect", *MONEY)}
+    base = 0
     for number, (feed, groups) in enumerate(zip(feeds, grouped, strict=True)):
         for name, (fields, make) in makers.items():
             columns[name].append(_indexed(feed, groups.parts[name], fields, make, tables[name]))
-        count = len(groups.starts) - 1
-        columns["feed"].append(np.full(count, number))
-        columns["start"].append(groups.starts[:-1])
         columns["size"].append(np.diff(groups.starts))
-        columns["price"].append(groups.sorted_usd_per_hour[groups.starts[:-1]])
+        columns["row"].append(groups.order + base)
+        columns["usd"].append(groups.sorted_usd_per_hour)
+        columns["id"].append(feed.arrays["offer_id"][groups.order])
+        base += feed.rows
         columns["suspect"].append(suspect[number][groups.representative])
         for name in MONEY:
             columns[name].append(_plain(feed, name, groups.representative))
     joined = {name: np.concatenate(parts) if parts else np.zeros(0) for name, parts in columns.items()}
-    ints = {name: joined[name].astype(np.int64) for name in (*tables, "feed", "start", "size")}
-    kinds = tuple(tables["kind"])
+    ints = {name: joined[name].astype(np.int64) for name in (*tables, "size", "row")}
+    start = np.concatenate(([0], np.cumsum(ints["size"])[:-1])).astype(np.int64)[: len(ints["size"])]
+    kinds, usd = tuple(tables["kind"]), joined["usd"].astype(np.float64)
     money = {name: joined[name].astype(np.float64) for name in MONEY}
     sellers, terms, sources = tuple(tables["seller"]), tuple(tables["terms"]), tuple(tables["source"])
     keys = list(zip(ints["seller"].tolist(), ints["terms"].tolist(), ints["kind"].tolist(), strict=True))
     return GroupTable(
-        kinds=Kinds(kinds, np.array([kind.gpu_count for kind in kinds], dtype=np.float64)),
-        sellers=sellers,
+        kinds=_kinds(kinds),
+        sellers=Sellers(sellers),
         terms_all=terms,
         sources=sources,
-        usd_per_hour=joined["price"].astype(np.float64),
+        start=start,
+        usd_per_hour=usd[start],
+        row_usd_per_hour=usd,
+        row_id=joined["id"].astype(np.uint64),
+        by_price=np.argsort(usd[start] / np.array([kinds[k].gpu_count for k in ints["kind"].tolist()]), kind="stable"),
         suspect=joined["suspect"].astype(np.bool_),
+        dated=np.array([sources[number].is_dated for number in ints["source"].tolist()], dtype=np.bool_),
         superseded=_superseded(keys, ints["source"].tolist(), sellers, terms, kinds, sources),
         hours_between_stops=_stops(keys, money, sellers, terms, kinds),
         median_usd_per_gpu_hour=_medians(keys, sellers, terms, kinds, medians),
@@ -160,6 +180,14 @@ def _indexed(feed: FeedColumns, rows: Ints, fields: tuple[str, ...], make: Any, 
     distinct, inverse = np.unique(rows, return_inverse=True)
     numbers = [table.setdefault(make(*values_at(feed, fields, row)), len(table)) for row in distinct.tolist()]
     return np.array(numbers, dtype=np.int64)[inverse] if numbers else np.zeros(0, np.int64)
+
+
+def _kinds(kinds: tuple[Kind, ...]) -> Kinds:
+    return Kinds(
+        all=kinds,
+        gpu_count=np.array([kind.gpu_count for kind in kinds], dtype=np.float64),
+        alone=np.array([kind.is_host or kind.gpu_count < 1 for kind in kinds], dtype=np.bool_),
+    )
 
 
 def _kind(*values: Any) -> Kind:

@@ -1,6 +1,6 @@
 """CPU seconds of a refresh of 100,000 offers: first load, unchanged, 5 % changed. Run it, pytest does not.
 
-    python tests/bench/bench_refresh.py [offers] [database URL]
+python tests/bench/bench_refresh.py [offers] [database URL]
 """
 
 import sys

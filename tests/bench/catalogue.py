@@ -23,6 +23,7 @@ CARDS = {
     "GH200": "GH200-96GB", "H200": "H200-SXM-141GB", "B200": "B200-180GB", "B300": "B300-288GB", "MI300X": "MI300X",
 }  # fmt: skip
 HYPERSCALERS = frozenset({"aws", "azure", "gcp", "oci"})
+TIER_OF = {"aws": "ec2", "azure": "vm", "gcp": "vm", "nebius": "vm", "verda": "vm", "runpod": "secure"}
 COUNTRY_OF = {"us": "US", "eu": "DE", "ca": "CA", "ap": "JP", "eastus": "US", "europe": "NL"}
 
 
@@ -66,7 +67,7 @@ def _offer(row: dict, *, spot: bool, usd_per_hour: float) -> Offer:
     return Offer(
         feed=row["provider"],
         provider=row["provider"],
-        tier="secure" if row["provider"] == "runpod" else "on-demand",
+        tier=TIER_OF.get(row["provider"], "on-demand"),
         instance_type=row["instance"],
         gpu=card.name,
         gpu_count=float(row["count"]),

@@ -1,0 +1,181 @@
+"""Eligible: the hard mask. Every group passes, or is left out under the first reason that holds.
+
+What is judged once per machine kind, seller, terms or source is judged there and carried to the groups by index, so
+that a request costs a few array operations whatever the number of offers. Policy is kept apart from the rest: the
+best offer that only policy blocks is the price of the policy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from providers.errors import InvalidInput
+from providers.gpus import select_gpus
+from service.domain.request import Constraints, DataSensitivity, MinAvailability
+from service.solver.columns import Array, Bools
+from service.solver.market import Market
+from service.solver.policy import Asked, Judged, judge_sellers, regions_asked
+from service.solver.reasons import CODE, PASS
+from service.solver.shape import Shapes
+from service.solver.tables import GroupTable, Kinds, Source, Terms
+
+_HOURLY: Final = frozenset({"on_demand", "spot", "reserved", "free_tier"})
+_STOCK: Final = {
+    MinAvailability.ANY: frozenset({"available", "limited", "unavailable", "unknown"}),
+    MinAvailability.NOT_SOLD_OUT: frozenset({"available", "limited", "unknown"}),
+    MinAvailability.AVAILABLE: frozenset({"available"}),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """Per group the reason of the data's class, and the first of all others but price caps; PASS: none."""
+
+    other: Array
+    policy: Array
+    judged: Judged  # per seller
+    ages: tuple["Age", ...]  # per source
+    in_region: Bools | None  # per row along GroupTable.row, where only some regions are allowed; None: all
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """How old a source's prices are, and whether that is too old to be called fresh."""
+
+    hours: float | None
+    stale: bool
+    undated: bool
+
+
+def mask_of(
+    market: Market, constraints: Constraints, data_class: DataSensitivity, shapes: Shapes, now: datetime, disk_gb: float | None
+) -> Mask:
+    """The mask of all groups for one request."""
+    groups = market.groups
+    ages = tuple(age_of(market, source, now) for source in groups.sources)
+    asked = Asked(data_class, constraints.regimes, constraints.min_isolation, constraints.residency)
+    judged = judge_sellers(groups.sellers, asked, now.date())
+    kind = np.minimum(_kind_reasons(groups.kinds, constraints.gpus, constraints.arch), shapes.reason)
+    other = np.minimum(kind[groups.kind], _seller_reasons(groups, constraints)[groups.seller])
+    other = np.minimum(other, _terms_reasons(groups.terms_all, constraints)[groups.terms])
+    other = np.minimum(other, _source_reasons(groups.sources, ages, constraints, now.date())[groups.source])
+    other[groups.superseded & (other > CODE["superseded"])] = CODE["superseded"]
+    if disk_gb is not None:
+        small = groups.money["disk_max_gb"] < disk_gb  # NaN: not known to be small; a volume can be added
+        other[small & (other > CODE["disk"])] = CODE["disk"]
+    policy, place = judged.of_class[groups.seller], judged.of_place[groups.seller]
+    in_region = _rows_in_regions(market, constraints) if judged.by_region else None
+    if in_region is not None:
+        some = np.add.reduceat(in_region, groups.start) > 0 if len(groups) else np.zeros(0, dtype=np.bool_)
+        outside = place == CODE["residency"]
+        place = np.where(outside & some, np.uint8(PASS), place)
+        in_region = in_region | np.repeat(~outside, groups.size)
+    other = np.minimum(other, place)
+    return Mask(other=other, policy=policy, judged=judged, ages=ages, in_region=in_region)
+
+
+def age_of(market: Market, source: Source, now: datetime) -> Age:
+    """The age of a source: of a dated table from its own day, of a live feed from its last answer."""
+    if source.is_dated:
+        if source.as_of is None:
+            return Age(hours=None, stale=False, undated=True)
+        day = datetime.combine(source.as_of, time(), tzinfo=UTC)
+        return Age(hours=max(0.0, (now - day).total_seconds() / 3600), stale=False, undated=False)
+    status = market.status(source.feed)
+    if status is None:
+        return Age(hours=None, stale=False, undated=False)
+    return Age(hours=status.age_hours(now, source.scope), stale=status.is_stale(now, source.scope), undated=False)
+
+
+def _kind_reasons(kinds: Kinds, gpus: tuple[str, ...] | None, arch: str | None) -> Array:
+    return _kind_filter(kinds, gpus, arch)
+
+
+@lru_cache(maxsize=256)
+def _kind_filter(kinds: Kinds, gpus: tuple[str, ...] | None, arch: str | None) -> Array:
+    """Reasons of the card and architecture asked for: a function of the kinds and these two words only."""
+    reason = np.full(len(kinds), PASS, dtype=np.uint8)
+    if arch is not None:
+        reason[[kind.arch != arch for kind in kinds.all]] = CODE["arch"]
+    if gpus is not None:
+        wanted = cards_named(gpus)
+        reason[[kind.gpu not in wanted for kind in kinds.all]] = CODE["gpu"]
+    reason.flags.writeable = False
+    return reason
+
+
+def cards_named(names: Sequence[str]) -> frozenset[str]:
+    """The table's names of all cards asked for; a family takes all its variants.
+
+    Raises:
+        UnknownGpu: with the place in the request and the nearest names.
+    """
+    found: set[str] = set()
+    for at, name in enumerate(names):
+        try:
+            found.update(gpu.name for gpu in select_gpus(name))
+        except InvalidInput as error:
+            raise type(error)(str(error), pointer=f"/constraints/gpus/{at}", allowed=error.allowed) from error
+    return frozenset(found)
+
+
+def _seller_reasons(groups: GroupTable, constraints: Constraints) -> Array:
+    reason = np.full(len(groups.sellers.all), PASS, dtype=np.uint8)
+    wanted, shunned = constraints.providers, constraints.exclude_providers
+    if wanted is not None or shunned:
+        out = [(wanted is not None and s.provider not in wanted) or s.provider in shunned for s in groups.sellers.all]
+        reason[out] = CODE["provider"]
+    return reason
+
+
+def _terms_reasons(terms: Sequence[Terms], constraints: Constraints) -> Array:
+    reason = np.full(len(terms), PASS, dtype=np.uint8)
+    stock = _STOCK[constraints.min_availability]
+    for at, one in enumerate(terms):
+        if one.capacity_type not in constraints.capacity_types or one.capacity_type not in _HOURLY:
+            reason[at] = CODE["capacity_type"]
+        elif one.capacity_type == "reserved" and one.term_months is None:
+            reason[at] = CODE["capacity_type"]  # a commitment of unknown length has no known cost
+        elif one.availability not in stock:
+            reason[at] = CODE["availability"]
+    return reason
+
+
+def _source_reasons(sources: Sequence[Source], ages: Sequence[Age], constraints: Constraints, today: date) -> Array:
+    reason = np.full(len(sources), PASS, dtype=np.uint8)
+    oldest = constraints.max_price_age_hours
+    for at, (source, age) in enumerate(zip(sources, ages, strict=True)):
+        if source.valid_until is not None and source.valid_until < today:
+            reason[at] = CODE["expired"]
+        elif oldest is not None and (age.hours is None or age.hours > oldest):
+            reason[at] = CODE["price_age"]
+    return reason
+
+
+def _rows_in_regions(market: Market, constraints: Constraints) -> Bools | None:
+    """Per row along GroupTable.row: is it in one of the regions asked for by name."""
+    wanted = regions_asked(constraints.residency)
+    if not wanted:
+        return None
+    known = {word for feed in market.feeds for word in feed.words["region"]}
+    if unknown := sorted(set(wanted) - known):
+        raise InvalidInput(
+            "no country, group of countries or region of a provider has this name",
+            pointer=f"/constraints/residency/{constraints.residency.index(unknown[0])}",
+            allowed=("EU", "EEA", "EUROPE"),
+        )
+    parts = []
+    for feed in market.feeds:
+        named = np.array([word in wanted for word in feed.words["region"]] + [False], dtype=np.bool_)
+        host = feed.arrays["tenancy"] == _code(feed.words["tenancy"], "community_host")
+        parts.append(named[feed.arrays["region"]] & ~host)  # where a community host says it stands proves nothing
+    rows: Bools = np.concatenate(parts)[market.groups.row]
+    return rows
+
+
+def _code(words: Sequence[str], word: str) -> int:
+    return words.index(word) if word in words else -2

@@ -1,0 +1,137 @@
+"""Excluded: every offer left out, counted under its first reason, with an example, the nearest miss and what would admit it."""
+
+import numpy as np
+
+from service.domain.plan import Exclusion
+from service.domain.request import Constraints
+from service.solver.candidates import Found
+from service.solver.columns import Floats, Ints
+from service.solver.eligible import Mask
+from service.solver.pricing import Pricing
+from service.solver.reasons import CODE, EXPLAINED, REASONS, WOULD_ADMIT
+from service.solver.tables import GroupTable
+from service.solver.words import about, about_hours, about_usd, usd
+
+_CAPS = ("max_usd_per_hour", "max_usd_per_gpu_hour", "max_usd_total")
+
+
+def exclusions(pricing: Pricing, mask: Mask, found: Found, constraints: Constraints) -> tuple[Exclusion, ...]:
+    """One Exclusion per reason that left rows out, in the order in which reasons are tried."""
+    groups = pricing.groups
+    order = groups.by_price
+    codes, first = np.unique(found.first_reason[order], return_index=True)
+    cheapest = dict(zip(codes.tolist(), order[first].tolist(), strict=True))
+    made = []
+    for code, count in enumerate(found.left_out.tolist()):
+        if count == 0:
+            continue
+        name = REASONS[code]
+        group = cheapest.get(code)
+        if group is None:  # only rows of groups of which others passed
+            group = _under_caps(found)
+        made.append(
+            Exclusion(
+                reason=name,
+                count=count,
+                explained=_explained(name, constraints, mask, groups, group),
+                example=None if group is None else label(groups, group),
+                nearest_miss=_nearest(name, pricing, mask, found),
+                would_admit=_admits(name, pricing, mask, group),
+            )
+        )
+    return tuple(made)
+
+
+def label(groups: GroupTable, group: int) -> str:
+    """A group in words: provider, tier, card, count, kind and its lowest price."""
+    kind, seller = groups.kinds.all[int(groups.kind[group])], groups.sellers.all[int(groups.seller[group])]
+    terms = groups.terms_all[int(groups.terms[group])]
+    place = f" in {seller.country}" if seller.country else ""
+    return (
+        f"{seller.provider} {seller.tier} {kind.gpu_count:g} x {kind.gpu} {terms.capacity_type}{place}"
+        f" at {usd(float(groups.usd_per_hour[group]))}/h"
+    )
+
+
+def _under_caps(found: Found) -> int | None:
+    """The cheapest group that a cap or a region emptied or thinned."""
+    at = found.allowed.at
+    if len(at) == 0:
+        return None
+    return int(at[np.argmin(found.run_usd[at])])
+
+
+def _explained(name: str, constraints: Constraints, mask: Mask, groups: GroupTable, group: int | None) -> str:
+    said = EXPLAINED[name]
+    if name == "data_sensitivity" and group is not None:
+        return f"{said}: {mask.judged.missing[int(groups.seller[group])]}"
+    if name == "max_usd_per_hour":
+        return f"{said} ({usd(constraints.max_usd_per_hour or 0)} for the whole machine or cluster, not per GPU)"
+    if name == "max_usd_per_gpu_hour":
+        return f"{said} ({usd(constraints.max_usd_per_gpu_hour or 0)} for each GPU, not for the machine)"
+    if name == "max_usd_total":
+        return f"{said} of {usd(constraints.max_usd_total or 0)} over all runs"
+    return said
+
+
+def _admits(name: str, pricing: Pricing, mask: Mask, group: int | None) -> str | None:
+    if name in ("precision", "vram", "software_unverified", "parallelism") and group is not None:
+        kind = int(pricing.groups.kind[group])
+        detail = pricing.shapes.fits[0].estimates[kind].detail
+        if name == "precision" and ": use " in detail:
+            return f"precision {detail.split(': use ')[1]}"
+    if name in ("data_sensitivity", "regime", "isolation") and group is not None:
+        return mask.judged.admits[int(pricing.groups.seller[group])] or WOULD_ADMIT[name]
+    return WOULD_ADMIT[name]
+
+
+def _nearest(name: str, pricing: Pricing, mask: Mask, found: Found) -> str | None:
+    """The offer that misses by least, in words with its figure; None where nothing can be nearer."""
+    groups, shapes = pricing.groups, pricing.shapes
+    if name in _CAPS:
+        return _nearest_cap(name, pricing, found)
+    at = np.flatnonzero(found.first_reason == CODE[name])
+    if len(at) == 0:
+        return None
+    kind = groups.kind[at]
+    if name == "vram":
+        short = np.array([estimate.shortfall_gib for estimate in shapes.fits[0].estimates])[kind]
+        best = int(at[_least(short, groups, at)])
+        estimate = shapes.fits[0].estimates[int(groups.kind[best])]
+        return f"{label(groups, best)}: {about(estimate.shortfall_gib)} GiB a GPU short of {about(estimate.vram.safe_gib)}"
+    if name == "too_slow":
+        hours = np.nan_to_num(shapes.mid[kind], nan=np.inf)
+        best = int(at[_least(hours, groups, at)])
+        return f"{label(groups, best)}: about {about_hours(float(shapes.mid[groups.kind[best]]))} a run"
+    if name == "price_age":
+        ages = np.array([np.inf if age.hours is None else age.hours for age in mask.ages])[groups.source[at]]
+        best = int(at[_least(ages, groups, at)])
+        old = mask.ages[int(groups.source[best])].hours
+        return f"{label(groups, best)}: " + ("age unknown" if old is None else f"{about(old)} h old")
+    if name == "disk":
+        best = int(at[_least(-groups.money["disk_max_gb"][at], groups, at)])
+        return f"{label(groups, best)}: up to {about(float(groups.money['disk_max_gb'][best]))} GB"
+    return label(groups, int(at[_least(np.zeros(len(at)), groups, at)]))
+
+
+def _least(values: Floats, groups: GroupTable, at: Ints) -> int:
+    """Where the values are least, the cheaper first."""
+    return int(np.lexsort((groups.usd_per_hour[at], values))[0])
+
+
+def _nearest_cap(name: str, pricing: Pricing, found: Found) -> str | None:
+    """The cheapest by the capped measure among the groups that the caps left no row."""
+    groups, shapes = pricing.groups, pricing.shapes
+    at = found.allowed.at[found.allowed.counts == 0]
+    if len(at) == 0:
+        return None
+    kind = groups.kind[at]
+    hourly = (groups.usd_per_hour[at] + pricing.disk_usd_per_hour(at)) * shapes.nodes[kind]
+    if name == "max_usd_per_gpu_hour":
+        hourly = groups.usd_per_hour[at] / groups.kinds.gpu_count[kind]
+    if name == "max_usd_total":
+        hourly = found.run_usd[at] * pricing.work.runs_in_all
+    best = int(np.argmin(hourly))
+    text = {"max_usd_per_hour": " an hour", "max_usd_per_gpu_hour": " per GPU-hour", "max_usd_total": " in all"}[name]
+    figure = about_usd(float(hourly[best])) if name == "max_usd_total" else usd(float(hourly[best]))
+    return f"{label(groups, int(at[best]))}: {figure}{text}"

@@ -1,0 +1,35 @@
+"""Identity: the name of a plan, a hash of everything that decided it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Final
+
+from providers.evidence import EVIDENCE
+from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
+from service.solver.market import Market
+from service.solver.policy import POLICY_VERSION
+
+SOLVER_VERSION: Final = "1"
+_NOT_DECIDING: Final = frozenset({"save", "fields", "evaluated_at", "as_of"})  # they do not change what is answered
+
+
+def plan_id(
+    request: PlanRequest,
+    market: Market,
+    data_class: DataSensitivity,
+    pools: Sequence[OnPremPool],
+    evaluated_at: datetime,
+) -> str:
+    """32 hex digits: equal for equal request, snapshot, pools, evidence, policy, solver and instant."""
+    parts = [
+        request.model_dump_json(exclude=set(_NOT_DECIDING)),
+        market.snapshot_id,
+        data_class.value,
+        *(pool.model_dump_json() for pool in pools),
+        EVIDENCE.version,
+        POLICY_VERSION,
+        SOLVER_VERSION,
+        evaluated_at.isoformat(),
+    ]
+    return sha256("\x1f".join(parts).encode()).hexdigest()[:32]

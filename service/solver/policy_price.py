@@ -1,0 +1,71 @@
+"""Policy price: what the class of the data costs, the best offer that it blocks beside the best that it allows."""
+
+import numpy as np
+
+from service.domain.plan import PlanOption, PolicyPrice, PolicySide
+from service.domain.request import Constraints, DataSensitivity
+from service.solver.candidates import Found
+from service.solver.eligible import Mask
+from service.solver.pick import cheapest
+from service.solver.policy import POLICY_VERSION
+from service.solver.pricing import Pricing
+from service.solver.words import usd
+
+
+def policy_price(
+    data_class: DataSensitivity,
+    constraints: Constraints,
+    pricing: Pricing,
+    mask: Mask,
+    found: Found,
+    allowed: PlanOption | None,
+) -> PolicyPrice | None:
+    """None for public data; else both sides, null with the reason where there is none."""
+    if data_class is DataSensitivity.PUBLIC and not constraints.regimes and constraints.min_isolation is None:
+        return None
+    blocked = _blocked(pricing, mask, found)
+    side = None
+    if allowed is not None:
+        side = PolicySide(
+            provider=allowed.provider, tier=allowed.tier, gpu=allowed.gpu, usd_per_hour=allowed.usd_per_hour, reason=None
+        )
+    difference = None if blocked is None or side is None else round(side.usd_per_hour - blocked.usd_per_hour, 6)
+    reason = _reason(data_class, blocked, side, difference)
+    if constraints.accept:
+        reason += " The acceptances named are not registered here and admit nothing."
+    return PolicyPrice(
+        best_blocked=blocked,
+        best_allowed=side,
+        usd_per_hour_difference=difference,
+        reason=reason,
+        policy_version=POLICY_VERSION,
+    )
+
+
+def _blocked(pricing: Pricing, mask: Mask, found: Found) -> PolicySide | None:
+    rows = cheapest(found.blocked, 1)
+    if not rows:
+        return None
+    groups, group = pricing.groups, rows[0].group
+    kind, seller = int(groups.kind[group]), int(groups.seller[group])
+    machine = float(groups.row_usd_per_hour[rows[0].position]) + float(pricing.disk_usd_per_hour(np.array([group]))[0])
+    return PolicySide(
+        provider=groups.sellers.all[seller].provider,
+        tier=groups.sellers.all[seller].tier,
+        gpu=groups.kinds.all[kind].gpu,
+        usd_per_hour=round(machine * round(float(pricing.shapes.nodes[kind])), 6),
+        reason=mask.judged.missing[seller],
+    )
+
+
+def _reason(data_class: DataSensitivity, blocked: PolicySide | None, allowed: PolicySide | None, difference: float | None) -> str:
+    meets = f"Offers shown meet policy table {POLICY_VERSION} for {data_class.value} data"
+    if blocked is None:
+        return f"{meets}; it blocks no offer that fits otherwise."
+    best = f"{blocked.gpu} at {blocked.provider} {blocked.tier}, {usd(blocked.usd_per_hour)} an hour"
+    text = f"{meets}; the best that it blocks is {best}"
+    if allowed is None or difference is None:
+        return f"{text}, and no cloud offer is left."
+    if difference <= 0:
+        return f"{text}: not cheaper by the hour than the best that is left."
+    return f"{text}: the class costs {usd(difference)} an hour more."

@@ -1,0 +1,54 @@
+"""Requirement: the memory that the job needs per GPU, by part, under each strategy on the smallest group that holds it."""
+
+from functools import lru_cache
+from typing import Final
+
+from providers.gpus import GPUS
+from providers.offer import Interconnect
+from service.domain.estimate import Estimate
+from service.domain.plan import Requirement, RequirementOn
+from service.estimate.estimate import estimates_by_strategy
+from service.estimate.job import JobShape
+from service.solver.fit import RawNeed
+from service.solver.words import about
+
+YARDSTICK: Final = "H100-SXM"  # the card on which the need is shown; other cards need nearly the same
+_COUNTS: Final = (1, 2, 4, 8)
+
+
+@lru_cache(maxsize=256)
+def requirement_of(need: JobShape | RawNeed) -> Requirement:
+    """The need of a job, per strategy; a stated need is shown as it is."""
+    if isinstance(need, RawNeed):
+        return Requirement(
+            model=None, explained=f"{about(need.vram_gib)} GiB on each of {need.gpu_count} GPUs are stated.", by_strategy=()
+        )
+    shown: dict[str, RequirementOn] = {}
+    for count in _COUNTS:
+        estimates = estimates_by_strategy(need, GPUS[YARDSTICK], gpu_count=count, interconnect=Interconnect.NVLINK)
+        for estimate in estimates:
+            known = shown.get(estimate.strategy)
+            if known is None or (estimate.fits and not known.fits):
+                shown[estimate.strategy] = _on(estimate)
+    ways = tuple(shown.values())
+    least = min(ways, key=lambda way: way.safe_gib)
+    first = next((way for way in ways if way.fits), least)
+    biggest = max(first.parts, key=lambda part: part.gib, default=None)
+    text = f"{need.model.name} needs {about(first.safe_gib)} GiB a GPU with {first.strategy} on {first.gpu_count:g} x {first.gpu}"
+    if biggest is not None:
+        text += f"; the largest part is {biggest.name.replace('_', ' ')}, {about(biggest.gib)} GiB"
+    return Requirement(model=need.model.name, explained=text + ".", by_strategy=ways)
+
+
+def _on(estimate: Estimate) -> RequirementOn:
+    return RequirementOn(
+        gpu=estimate.gpu,
+        gpu_count=estimate.gpu_count,
+        nodes=estimate.nodes,
+        strategy=estimate.strategy,
+        fits=estimate.fits,
+        point_gib=round(estimate.vram.point_gib, 3),
+        safe_gib=round(estimate.vram.safe_gib, 3),
+        usable_gib=round(estimate.vram.usable_gib, 3),
+        parts=estimate.vram.parts,
+    )

@@ -1,0 +1,229 @@
+"""Solve: from a request and a market to a plan. Pure: the same inputs give the same answer to the last digit.
+
+The way of one request: work (equal on every machine), shapes per machine kind, mask over groups, cost of the groups,
+the cheapest rows, exact lines of these rows with own hardware beside them, decision, answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+
+from providers.errors import InvalidInput
+from service.domain.estimate import Assumption
+from service.domain.plan import Decision, Exclusion, NotPriced, Plan, PlanOption
+from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
+from service.domain.workload import Task
+from service.estimate.estimate import job_shape
+from service.solver.candidates import Found, find
+from service.solver.decide import decide
+from service.solver.eligible import Mask, mask_of
+from service.solver.excluded import exclusions
+from service.solver.identity import SOLVER_VERSION, plan_id
+from service.solver.interruption import prior_assumptions
+from service.solver.leaders import leaders_of
+from service.solver.market import Market
+from service.solver.onprem import own_hardware
+from service.solver.options import cloud_options
+from service.solver.order import Shown, ordered, ranked
+from service.solver.pick import cheapest
+from service.solver.policy_price import policy_price
+from service.solver.pool_defaults import default_pool
+from service.solver.pricing import Pricing, job_terms
+from service.solver.requirement import requirement_of
+from service.solver.shape import shapes_of
+from service.solver.told import prices_of
+from service.solver.transfer import AS_OF, EGRESS_USD_PER_GB, SOURCE, transfer_of
+from service.solver.unpriced import not_priced
+from service.solver.work import Work, one_card, work_of
+
+__all__ = ["SOLVER_VERSION", "solve"]
+
+DEFAULT_POOL: Final = "default"
+DEFAULT_CARD: Final = "H100-SXM"
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """A request with everything about it settled that does not depend on prices."""
+
+    request: PlanRequest
+    data_class: DataSensitivity
+    pools: tuple[OnPremPool, ...]
+    work: Work
+    assumed: list[Assumption]
+
+
+def solve(
+    request: PlanRequest,
+    market: Market,
+    *,
+    evaluated_at: datetime,
+    pools: Mapping[str, OnPremPool] | None = None,
+    draws: Sequence[Any] | None = None,  # noqa: ARG001 - points of the Monte Carlo: the decision reads them from issue 4 on
+    default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL,
+    measured_utilization: float | None = None,
+) -> Plan:
+    """The plan of a request on this market at this instant.
+
+    Args:
+        pools: stored pools by name, for requests that name them.
+        default_sensitivity: the class of data of a request that names none.
+        measured_utilization: the share that `usage.measured_pool` stands for.
+    Raises:
+        InvalidInput: with the JSON pointer of what cannot be.
+    """
+    problem = _problem(request, pools or {}, default_sensitivity, measured_utilization)
+    pricing, assumed = _pricing(problem, market)
+    mask = mask_of(market, request.constraints, problem.data_class, pricing.shapes, evaluated_at, pricing.disk_gb)
+    found = find(pricing, mask, request.constraints)
+    cloud = _cloud(market, pricing, found, mask, request)
+    own, listed = own_hardware(problem.pools, problem.work, request.workload, request.constraints)
+    shown = ordered([*cloud, *(one.shown for one in own if one.shown is not None)], request.limit)
+    options = ranked(shown)
+    decision = decide(own, [one.option for one in cloud], problem.work, _dearest(pricing, found))
+    left_out = (*exclusions(pricing, mask, found, request.constraints), *(one.exclusion for one in own if one.exclusion))
+    assumptions = (*problem.assumed, *assumed, *listed, *_priors(options), *_class_assumed(problem))
+    return _answer(problem, market, pricing, mask, found, shown, options, decision, left_out, assumptions, evaluated_at)
+
+
+def _problem(
+    request: PlanRequest, stored: Mapping[str, OnPremPool], default: DataSensitivity, measured: float | None
+) -> _Problem:
+    pools = _pools(request, stored)
+    job, assumed = (None, ()) if request.workload.task is Task.RAW else job_shape(request.workload)
+    if request.usage.measured_pool is not None and measured is None:
+        raise InvalidInput("no measured utilization of this pool is at hand", pointer="/usage/measured_pool")
+    work, of_work = work_of(request, job, pools, measured)
+    return _Problem(
+        request=request,
+        data_class=request.constraints.data_sensitivity or default,
+        pools=pools,
+        work=work,
+        assumed=[*assumed, *of_work],
+    )
+
+
+def _pools(request: PlanRequest, stored: Mapping[str, OnPremPool]) -> tuple[OnPremPool, ...]:
+    """The request's pools, names resolved."""
+    found = []
+    for at, pool in enumerate(request.on_prem):
+        if isinstance(pool, OnPremPool):
+            found.append(pool)
+        elif pool in stored:
+            found.append(stored[pool])
+        elif pool == DEFAULT_POOL:
+            named = request.usage.reference_gpu
+            card = one_card(named or DEFAULT_CARD, pointer="/usage/reference_gpu" if named else f"/on_prem/{at}")
+            found.append(default_pool(card))
+        else:
+            raise InvalidInput(
+                "no pool of this name is stored", pointer=f"/on_prem/{at}", allowed=(DEFAULT_POOL, *sorted(stored))
+            )
+    return tuple(found)
+
+
+def _pricing(problem: _Problem, market: Market) -> tuple[Pricing, list[Assumption]]:
+    request, work = problem.request, problem.work
+    job, assumed = job_terms(request, work)
+    data = request.workload.data
+    is_single = work.runs is not None and work.runs <= 1
+    made = Pricing(
+        groups=market.groups,
+        shapes=shapes_of(work, market.groups.kinds, request.workload, request.constraints, job.setup_hours),
+        work=work,
+        job=job,
+        transfer=transfer_of(data, market.groups.sellers.all, work.runs_each_month),
+        disk_gb=None if data is None else data.disk_gb,
+        use_medians=bool(market.medians) and not is_single,
+    )
+    location = data.location if data is not None else None
+    rate = None if location is None else EGRESS_USD_PER_GB.get(location.provider)
+    if rate is not None and data is not None and data.dataset_gb:
+        name = "egress_usd_per_gb"
+        assumed.append(Assumption(name=name, value=rate, unit="USD per GB", source=SOURCE, as_of=AS_OF))
+    return made, assumed
+
+
+def _cloud(market: Market, pricing: Pricing, found: Found, mask: Mask, request: PlanRequest) -> list[Shown]:
+    """The cheapest rows as options, and the cheapest with a live, unsuspected price where none of them has one."""
+    rows = cheapest(found.allowed, request.limit)
+    shown = cloud_options(market, pricing, rows, mask, request.constraints.deadline_hours)
+    if not shown or any(one.is_clean for one in shown):
+        return shown
+    clean = found.allowed.only(~market.groups.suspect & ~market.groups.dated)
+    extra = cheapest(clean, 1)
+    return [*shown, *cloud_options(market, pricing, extra, mask, request.constraints.deadline_hours)]
+
+
+def _dearest(pricing: Pricing, found: Found) -> dict[str, float]:
+    """By card, the dearest on-demand price per GPU-hour among the allowed rows."""
+    groups, at = pricing.groups, found.allowed.at[found.allowed.counts > 0]
+    listed = [number for number, terms in enumerate(groups.terms_all) if terms.capacity_type == "on_demand"]
+    at = at[np.isin(groups.terms[at], listed) & ~groups.suspect[at]]
+    last = groups.row_usd_per_hour[groups.start[at] + groups.size[at] - 1] / groups.kinds.gpu_count[groups.kind[at]]
+    dearest = np.zeros(len(groups.kinds))
+    np.maximum.at(dearest, groups.kind[at], last)
+    by_card: dict[str, float] = {}
+    for kind, usd in zip(groups.kinds.all, dearest.tolist(), strict=True):
+        if usd > 0:
+            by_card[kind.gpu] = max(usd, by_card.get(kind.gpu, 0.0))
+    return by_card
+
+
+def _priors(options: Sequence[PlanOption]) -> list[Assumption]:
+    spot = [option for option in options if option.capacity_type == "spot"]
+    hosts = any(option.tenancy == "community_host" for option in spot)
+    return prior_assumptions(host_bids=hosts, spot=any(option.tenancy != "community_host" for option in spot))
+
+
+def _class_assumed(problem: _Problem) -> list[Assumption]:
+    if problem.request.constraints.data_sensitivity is not None:
+        return []
+    return [Assumption(name="constraints.data_sensitivity", value=problem.data_class.value, source="the setting's default")]
+
+
+def _answer(
+    problem: _Problem,
+    market: Market,
+    pricing: Pricing,
+    mask: Mask,
+    found: Found,
+    shown: Sequence[Shown],
+    options: tuple[PlanOption, ...],
+    decision: Decision,
+    left_out: tuple[Exclusion, ...],
+    assumptions: tuple[Assumption, ...],
+    evaluated_at: datetime,
+) -> Plan:
+    request = problem.request
+    prices = prices_of(market, evaluated_at)
+    total = int(found.allowed.counts.sum()) + sum(1 for one in shown if one.row is None)
+    best_cloud = next((option for option in options if option.kind == "cloud"), None)
+    missing: tuple[NotPriced, ...] = not_priced(pricing, found, options)
+    return Plan(
+        plan_id=plan_id(request, market, problem.data_class, problem.pools, evaluated_at),
+        summary=f"{prices.explained} {decision.sentence}" + (f" {options[0].why}" if options else ""),
+        evaluated_at=evaluated_at,
+        requirement=requirement_of(problem.work.need),
+        options=options,
+        options_found=total,
+        leaders=leaders_of(shown, options, market, found=total),
+        decision=decision,
+        exclusions=left_out,
+        policy_price=policy_price(problem.data_class, request.constraints, pricing, mask, found, best_cloud),
+        assumptions=assumptions,
+        not_priced=missing,
+        prices=prices,
+        request_echo=_echo(request, problem.data_class),
+        solver_version=SOLVER_VERSION,
+    )
+
+
+def _echo(request: PlanRequest, data_class: DataSensitivity) -> dict[str, Any]:
+    """The request with its defaults filled in."""
+    echo = request.model_dump(mode="json")
+    echo["constraints"]["data_sensitivity"] = data_class.value
+    return echo
