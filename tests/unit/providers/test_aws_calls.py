@@ -229,8 +229,15 @@ def test_an_odd_advisor_file_fails_nothing(body):
 
 
 def test_pages_that_do_not_end_are_a_fault():
+    asked = []
+
+    def same_page(**parameters):
+        asked.append(parameters)
+        return {"Rows": [1], "NextToken": "same"}
+
     with pytest.raises(ProviderPayloadInvalid, match="do not end"):
-        list(pages(lambda **asked: {"Rows": [1], "NextToken": "same"}, "Rows"))
+        list(pages(same_page, "Rows"))
+    assert asked == [{}, {"NextToken": "same"}]
 
 
 def test_spot_is_asked_for_at_most_a_hundred_types_a_call():
