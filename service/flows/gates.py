@@ -54,7 +54,7 @@ def refusal_of(batch: Batch, profile: Profile, before: Profile | None) -> Refusa
         return Refusal("empty-batch", "the catalogue came without a single offer")
     if refusal := _malformed(batch):
         return refusal
-    if before is None:
+    if before is None or all(offer.is_dated for offer in batch.offers):  # a list is edited on purpose, a market is not
         return None
     kept = {scope: part for scope, part in before.items() if scope not in batch.failed_scopes}
     return _shrunk(profile, kept) or _moved(profile, kept)

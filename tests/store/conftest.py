@@ -15,6 +15,9 @@ from service.flows.refresh import RefreshRun, refresh_feed
 from service.store.lease import LeaseKeeper
 
 
+NOBODY = httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(404)), trust_env=False)
+
+
 class Clock:
     """A clock that moves only when told."""
 
@@ -123,8 +126,7 @@ class Refreshes:
         self.adapter.error = error
         self.adapter.batch = Batch(offers=offers, **batch)
         run = RefreshRun(engine=self.engine, clock=self.clock, lease=self.lease, interval_seconds=300, accept=accept)
-        with httpx.Client() as http:
-            return refresh_feed(self.adapter, http, run)
+        return refresh_feed(self.adapter, NOBODY, run)
 
 
 @pytest.fixture
