@@ -1,6 +1,6 @@
 """Context: what the operations of the REST doors read; made once by service.main and never changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from starlette.requests import Request
 
 from service.api.problems import Refusal
+from service.domain.request import DataSensitivity, OnPremPool
 from service.metrics import Metrics
 from service.solver.market import Market
 
@@ -20,6 +21,8 @@ class Context:
     market: Callable[[], Market | None]  # the newest snapshot in memory
     engine: Engine
     metrics: Metrics
+    pools: Callable[[], Mapping[str, OnPremPool]] = dict  # stored own hardware, by name
+    default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
 
     def require_market(self) -> Market:
         """The newest snapshot. Raises Refusal (503) when there is no price at all."""

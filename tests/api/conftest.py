@@ -86,7 +86,16 @@ def market_of(offers, *, snapshot_id="s1", seen=SEEN):
     feeds = sorted({offer.feed for offer in offers})
     return Market.build(
         {feed: columns_of([offer for offer in offers if offer.feed == feed]) for feed in feeds},
-        [FeedStatus(name=feed, last_success_at=seen, last_attempt_at=seen, interval_seconds=300) for feed in feeds],
+        [
+            FeedStatus(
+                name=feed,
+                offers=sum(one.feed == feed for one in offers),
+                last_success_at=seen,
+                last_attempt_at=seen,
+                interval_seconds=300,
+            )
+            for feed in feeds
+        ],
         snapshot_id=snapshot_id,
         as_of=SEEN,
     )

@@ -1,0 +1,51 @@
+"""Plan: the answer to a request on the newest snapshot, or on prices as they were."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Final
+
+from providers.errors import InvalidInput
+from service.domain.history import FIRST_YEAR, LAST_YEAR, utc
+from service.domain.plan import Plan
+from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
+from service.solver.market import Market
+from service.solver.solve import solve
+
+PLAN_FIELDS: Final = tuple(field.name for field in fields(Plan))
+
+
+def check_request(request: PlanRequest, now: datetime) -> None:
+    """Refuses what a request may say in form but not in fact.
+
+    Raises:
+        InvalidInput: a time out of range or in the future, an unknown field of the answer, or saving.
+    """
+    for name in ("as_of", "evaluated_at"):
+        moment: datetime | None = getattr(request, name)
+        if moment is not None and not FIRST_YEAR <= moment.year <= LAST_YEAR:
+            raise InvalidInput(f"the year must be from {FIRST_YEAR} to {LAST_YEAR}", pointer=f"/{name}")
+    if request.as_of is not None and request.as_of > now:
+        raise InvalidInput("as_of lies in the future: no price is known for it", pointer="/as_of")
+    for index, name in enumerate(request.fields or ()):
+        if name not in PLAN_FIELDS:
+            raise InvalidInput("the answer has no such field", pointer=f"/fields/{index}", allowed=PLAN_FIELDS)
+    if request.save is not None:
+        raise InvalidInput("saving plans is not available in this version: leave save out", pointer="/save")
+
+
+def make_plan(
+    request: PlanRequest,
+    market: Market,
+    *,
+    now: datetime,
+    pools: Mapping[str, OnPremPool],
+    default_sensitivity: DataSensitivity,
+) -> Plan:
+    """The plan on a market that is given. Without `evaluated_at` it is now, cut to the minute.
+
+    Raises:
+        UnknownModel, UnknownGpu, InvalidInput: the request cannot be computed; the pointer says where.
+    """
+    moment = utc(request.evaluated_at or now.replace(second=0, microsecond=0))
+    return solve(request, market, evaluated_at=moment, pools=pools, default_sensitivity=default_sensitivity)
