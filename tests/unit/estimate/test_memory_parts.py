@@ -1,0 +1,268 @@
+"""Parts of the memory model against cases worked by hand."""
+
+import pytest
+
+from providers.errors import InvalidInput
+from providers.units import GIB
+from service.domain.workload import Framework, LossKind, Strategy
+from service.estimate.activations import activation_bytes, kept_per_token_and_layer
+from service.estimate.adapters import adapter_params, parse_targets
+from service.estimate.inference_memory import inference_peak
+from service.estimate.kv_cache import cache_bytes, kv_bytes_per_token, kv_cache_gib
+from service.estimate.logits import logits_bytes, logits_bytes_per_entry
+from service.estimate.memory_constants import MEMORY
+from service.estimate.memory_setup import Adapters, AttentionKernel, MemorySetup, Reading, Recompute, Regime
+from service.estimate.models import MODELS
+from service.estimate.optimizer import bytes_per_param, trained_bytes
+from service.estimate.parallel import Parallelism
+from service.estimate.vram import memory_need
+from service.estimate.weights import dequantised_bytes, quantised_weight_bytes, weight_bytes
+
+LLAMA_3_8B = MODELS["Llama-3-8B"]
+LLAMA_2_7B = MODELS["Llama-2-7B"]
+EIGHT_BILLION = {"layers": 32, "kv_heads": 8, "head_dim": 128, "bytes_per_value": 2}
+
+
+def test_llama_3_8b_caches_128_kib_a_token():
+    # keys and values: 2 x 32 layers x 8 heads x 128 values x 2 bytes = 131072 bytes; 32 KV heads would be four times that
+    assert kv_bytes_per_token(LLAMA_3_8B, bytes_per_value=2) == 128 * 1024
+    assert kv_bytes_per_token(LLAMA_2_7B, bytes_per_value=2) == 512 * 1024
+
+
+def test_one_full_8k_sequence_of_llama_3_8b_takes_one_gib():
+    assert kv_cache_gib(**EIGHT_BILLION, context_tokens=8192, sequences=1) == 1.0
+
+
+def test_the_cache_is_linear_in_batch_and_tokens_and_halves_at_8_bits():
+    one = kv_cache_gib(**EIGHT_BILLION, context_tokens=1024, sequences=1)
+    assert kv_cache_gib(**EIGHT_BILLION, context_tokens=4096, sequences=3) == 12 * one
+    assert kv_cache_gib(**EIGHT_BILLION | {"bytes_per_value": 1}, context_tokens=1024, sequences=1) == one / 2
+
+
+@pytest.mark.parametrize("argument", ["layers", "kv_heads", "head_dim", "bytes_per_value", "context_tokens", "sequences"])
+def test_a_cache_of_nothing_is_refused(argument):
+    with pytest.raises(InvalidInput, match="above 0"):
+        kv_cache_gib(**EIGHT_BILLION | {"context_tokens": 1, "sequences": 1} | {argument: 0})
+
+
+def test_a_latent_cache_holds_the_latent_and_its_rotary_part():
+    # DeepSeek-V3: 61 layers x (512 + 64) x 2 bytes = 70272 bytes a token, not 61 x 2 x 128 heads x 192 x 2
+    assert kv_bytes_per_token(MODELS["DeepSeek-V3"], bytes_per_value=2) == 70_272
+
+
+def test_a_sliding_layer_keeps_its_window_only():
+    gemma = MODELS["Gemma-2-2B"]  # 26 layers, 13 of them see 4096 tokens; 2 x 4 heads x 256 = 2048 values a token and layer
+    whole = cache_bytes(gemma, tokens=8192, sequences=1, bytes_per_value=2, caps_windows=False)
+    capped = cache_bytes(gemma, tokens=8192, sequences=1, bytes_per_value=2, caps_windows=True)
+    assert whole == 26 * 8192 * 2048 * 2
+    assert capped == (13 * 8192 + 13 * 4096) * 2048 * 2
+
+
+def test_a_short_prompt_fills_no_window():
+    gemma = MODELS["Gemma-3-4B"]
+    sizes = {cache_bytes(gemma, tokens=512, sequences=2, bytes_per_value=2, caps_windows=caps) for caps in (True, False)}
+    assert len(sizes) == 1
+
+
+def test_paged_caches_round_up_to_whole_blocks():
+    one_block = cache_bytes(LLAMA_3_8B, tokens=1, sequences=1, bytes_per_value=2, caps_windows=True, block_tokens=16)
+    assert one_block == 16 * 128 * 1024
+
+
+def test_an_encoder_keeps_no_cache():
+    assert cache_bytes(MODELS["BERT-base"], tokens=512, sequences=8, bytes_per_value=2, caps_windows=False) == 0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "each"),
+    [
+        ("nf4", 0.5 + 4 / 64),
+        ("nf4_double", 0.5 + 1 / 64 + 4 / (64 * 256)),  # 0.5159
+        ("gptq", 0.5 + 2.5 / 128),
+        ("awq", 0.5 + 2.5 / 128),
+        ("nvfp4", 0.5 + 1 / 16),
+        ("int4_group32", 0.5 + 4 / 32),
+        ("gptq_8", 1 + 3 / 128),
+    ],
+)
+def test_bytes_of_a_quantised_weight_follow_from_its_format(scheme, each):
+    assert MEMORY.bytes_per_weight[scheme] == pytest.approx(each, abs=1e-5)
+
+
+def test_embedding_and_head_stay_in_16_bits():
+    # Llama-3-8B: 2 x 128256 x 4096 = 1.0507e9 outside; (8.03e9 - 1.0507e9) x 0.51587 + 1.0507e9 x 2 = 5.702e9
+    assert quantised_weight_bytes(LLAMA_3_8B, scheme="nf4_double") == pytest.approx(5.702e9, rel=0.001)
+
+
+def test_bitsandbytes_holds_copies_of_its_largest_matrix():
+    # 2 copies x 2 bytes x 4096 x 14336
+    assert dequantised_bytes(LLAMA_3_8B, scheme="nf4") == 2 * 2 * 4096 * 14336
+    assert dequantised_bytes(LLAMA_3_8B, scheme="awq") == 0
+
+
+def test_seventy_billion_weights_take_131_gib_at_16_bits():
+    setup = MemorySetup(shape=MODELS["Llama-3.1-70B"], is_training=False, framework=Framework.VLLM)
+    # 70.554e9 x 2 / 2^30 = 131.4 GiB, 141.1 GB
+    assert weight_bytes(setup).resident / GIB == pytest.approx(131.4, abs=0.05)
+    assert weight_bytes(setup).resident / 1e9 == pytest.approx(141.1, abs=0.05)
+
+
+def full(**changes) -> MemorySetup:
+    return MemorySetup(**{"shape": LLAMA_2_7B, "framework": Framework.LITGPT, "sequence": 512} | changes)
+
+
+@pytest.mark.parametrize(
+    ("setup", "total"),
+    [
+        (full(), 2 + 4 + 2),  # pure 16 bit: gradient, two moments, copied updates
+        (full(regime=Regime.FP32), 4 + 8),
+        (full(framework=Framework.DEEPSPEED, regime=Regime.MIXED), 2 + 8 + 4 + 4),
+        (full(framework=Framework.MEGATRON, regime=Regime.MIXED), 4 + 8 + 4),
+        (full(framework=Framework.TORCHTITAN, regime=Regime.MIXED), 4 + 8 + 2),
+        (full(framework=Framework.TORCHTUNE, optimizer="sgd"), 2),
+        (full(framework=Framework.TORCHTUNE, optimizer="lion"), 2 + 2),
+        (full(framework=Framework.TORCHTUNE, optimizer="adafactor"), 2 + 0.02),
+    ],
+)
+def test_bytes_per_trained_parameter(setup, total):
+    each = bytes_per_param(setup)
+    assert each.gradient + each.states + each.master + each.temporary == pytest.approx(total)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "gradients", "states"),
+    [(Strategy.DDP, 1, 1), (Strategy.ZERO1, 1, 8), (Strategy.ZERO2, 8, 8), (Strategy.FSDP, 8, 8)],
+)
+def test_sharding_divides_what_it_says(strategy, gradients, states):
+    one = trained_bytes(full())
+    eight = trained_bytes(full(parallel=Parallelism(strategy=strategy, data=8)))
+    assert one.gradients / eight.gradients == pytest.approx(gradients)
+    assert one.optimizer / eight.optimizer == pytest.approx(states)
+
+
+def test_an_optimizer_in_the_backward_pass_keeps_one_layers_gradient():
+    # largest of one layer (202 million) and the embedding (131 million), 2 bytes each
+    assert trained_bytes(full(optimizer_in_backward=True)).gradients == pytest.approx(2 * LLAMA_2_7B.layer_params)
+
+
+def test_rank_8_on_queries_and_values_adds_4_2_million_parameters():
+    # 32 layers x 2 targets x 8 x (4096 + 4096) = 4,194,304
+    assert adapter_params(LLAMA_2_7B, Adapters(rank=8, targets=parse_targets("q,v"))) == 4_194_304
+
+
+def test_all_linear_layers_with_grouped_heads():
+    # Llama-3-8B, rank 16: per layer 16 x (8192 + 2 x 5120 + 8192 + 3 x 18432) = 1,310,720; x 32
+    assert adapter_params(LLAMA_3_8B, Adapters(rank=16, targets=parse_targets("all"))) == 32 * 1_310_720
+
+
+def test_targets_are_read_from_their_spellings():
+    assert parse_targets("all+head") == {"q", "k", "v", "o", "mlp", "head"}
+    assert parse_targets(" Q, v ") == {"q", "v"}
+
+
+def test_litgpt_lora_grows_by_186_kb_a_token_and_layer():
+    # measured slope between micro batches, 45 hidden sizes; the logits' share is 8 x 32000 / 32 layers = 8 kB of it
+    setup = full(adapters=Adapters(rank=8, targets=frozenset({"q", "v"})), attention=AttentionKernel.SDPA)
+    slope = kept_per_token_and_layer(setup) + logits_bytes(setup, tokens=1) / 32
+    assert slope == pytest.approx(186_000, rel=0.01)
+
+
+def test_compiled_full_tuning_keeps_38_hidden_sizes_of_llama_3_2_3b():
+    setup = MemorySetup(
+        shape=MODELS["Llama-3.2-3B"], framework=Framework.TORCHTUNE, compiled=True, attention=AttentionKernel.SDPA
+    )
+    assert kept_per_token_and_layer(setup) / 3072 == pytest.approx(38, rel=0.12)
+
+
+def test_eager_attention_stores_its_scores():
+    flash, eager = (kept_per_token_and_layer(full(attention=kind)) for kind in (AttentionKernel.FLASH, AttentionKernel.EAGER))
+    # 32 heads x 512 scores, kept as three 16-bit copies
+    assert eager - flash == 3 * 2 * 32 * 512
+
+
+def test_soft_capped_scores_are_stored_even_by_sdpa():
+    gemma = full(shape=MODELS["Gemma-2-2B"], attention=AttentionKernel.SDPA)
+    flash = full(shape=MODELS["Gemma-2-2B"], attention=AttentionKernel.FLASH)
+    assert kept_per_token_and_layer(gemma) - kept_per_token_and_layer(flash) > 3 * 2 * 8 * 511
+
+
+def test_checkpointing_keeps_each_layers_input_and_one_layer():
+    setup = full(recompute=Recompute.FULL)
+    # 32 layers x 2 bytes x 4096 x 512 tokens + 1.3 layers
+    assert activation_bytes(setup) == pytest.approx(32 * 2 * 4096 * 512 + 1.3 * 512 * kept_per_token_and_layer(setup))
+
+
+def test_no_checkpointing_keeps_every_layer():
+    setup = full()
+    assert activation_bytes(setup) == pytest.approx(32 * 512 * kept_per_token_and_layer(setup))
+
+
+@pytest.mark.parametrize(
+    ("framework", "loss", "older", "bytes_per_entry"),
+    [
+        (Framework.HF, LossKind.PLAIN, False, 12),
+        (Framework.HF, LossKind.PLAIN, True, 14),
+        (Framework.HF, LossKind.FUSED, False, 0.25),
+        (Framework.TORCHTUNE, LossKind.CHUNKED, False, 1),
+        (Framework.MEGATRON, LossKind.PLAIN, False, 10),
+    ],
+)
+def test_the_loss_decides_the_logits(framework, loss, older, bytes_per_entry):
+    setup = full(framework=framework, loss=loss, older_library=older)
+    assert logits_bytes_per_entry(setup) == bytes_per_entry
+    assert logits_bytes(setup, tokens=512) == bytes_per_entry * 512 * 32_000
+
+
+def test_a_small_model_with_a_large_vocabulary_is_all_logits():
+    # Qwen-1.8B LoRA at 8192 tokens: 3.4 GiB of weights and 14 x 8192 x 151936 = 16.2 GiB of logits
+    setup = MemorySetup(
+        shape=MODELS["Qwen-1.8B"],
+        framework=Framework.HF,
+        older_library=True,
+        sequence=8192,
+        adapters=Adapters(rank=8, targets=frozenset({"qkv"})),
+        recompute=Recompute.FULL,
+        reading=Reading.ALLOCATED,
+    )
+    sizes = {part.name: part.gib for part in memory_need(setup).parts}
+    assert sizes["weights"] == pytest.approx(3.42, abs=0.01)
+    assert sizes["logits"] == pytest.approx(16.23, abs=0.01)
+
+
+def test_an_older_library_builds_logits_for_the_whole_prompt():
+    prompt = {"shape": MODELS["Llama-2-7B"], "framework": Framework.HF, "is_training": False, "sequence": 8192, "prompt": 8000}
+    prompt |= {"reading": Reading.ALLOCATED}
+    older = inference_peak(MemorySetup(**prompt, older_library=True))
+    newer = inference_peak(MemorySetup(**prompt))
+    assert older["logits"] == pytest.approx((6 * 32_000 + 2 * 4096) * 8000)
+    assert newer.get("logits", 0.0) <= 6 * 32_000
+
+
+def test_tensor_parallelism_splits_heads_but_not_a_latent_cache():
+    def cache(name: str, tensor: int) -> float:
+        setup = MemorySetup(
+            shape=MODELS[name],
+            framework=Framework.VLLM,
+            is_training=False,
+            sequence=4096,
+            parallel=Parallelism(strategy=Strategy.TENSOR_PARALLEL, tensor=tensor),
+        )
+        return inference_peak(setup)["kv_cache"]
+
+    assert cache("Llama-3-8B", 4) == cache("Llama-3-8B", 1) / 4
+    assert cache("DeepSeek-V3", 8) == cache("DeepSeek-V3", 1)
+
+
+def test_only_a_reading_of_the_device_has_a_context():
+    def parts(reading: Reading) -> set[str]:
+        return {part.name for part in memory_need(full(reading=reading)).parts}
+
+    assert "context" in parts(Reading.DEVICE)
+    assert {"context", "fragmentation"} & parts(Reading.ALLOCATED) == set()
+    assert "context" not in parts(Reading.RESERVED)
+
+
+def test_every_framework_has_facts_that_the_file_knows():
+    assert set(MEMORY.frameworks) == set(Framework)
+    assert MEMORY.frameworks[Framework.AXOLOTL].adapter_bytes == MEMORY.frameworks[Framework.HF].adapter_bytes == 4
+    assert not MEMORY.frameworks[Framework.LLAMA_FACTORY].states_16bit
