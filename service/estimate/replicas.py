@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from providers.errors import InvalidInput
+from providers.units import SECONDS_PER_HOUR
 
 PROFILE_HOURS = (24, 168)
 TARGET_LOAD = 0.8  # of the saturated rate: above it queues grow without bound at the smallest burst (M/M/c practice)
@@ -55,7 +56,7 @@ def replicas_for(
         raise InvalidInput("max_replicas is below what must run", pointer="/workload/max_replicas")
     if requests_per_second <= 0 or not 0 < target_load <= 1 or cold_start_seconds < 0 or min_replicas < 0:
         raise InvalidInput("rates must be above 0, target_load in 0..1, times and counts at least 0")
-    wanted = [max(least, ceil(rate / (requests_per_second * target_load) - 1e-9)) for rate in rates]
+    wanted = [max(least, _needed(rate, requests_per_second * target_load)) for rate in rates]
     hourly = [count if max_replicas is None else min(count, max_replicas) for count in wanted]
     if not follow_load:
         hourly = [max(hourly)] * len(hourly)
@@ -70,8 +71,13 @@ def replicas_for(
         idle_fraction=1.0 - sum(served) / capacity if capacity else 0.0,
         unserved_fraction=1.0 - sum(served) / asked if asked else 0.0,
         cold_starts=starts,
-        cold_start_hours=starts * cold_start_seconds / 3600,
+        cold_start_hours=starts * cold_start_seconds / SECONDS_PER_HOUR,
     )
+
+
+def _needed(rate: float, each: float) -> int:
+    """Whole replicas for a rate: any rate takes one, and an exact fit none more (1e-9 is rounding)."""
+    return max(1 if rate > 0 else 0, ceil(rate / each * (1 - 1e-9)))
 
 
 def _profile(rate_or_profile: float | Sequence[float]) -> list[float]:
