@@ -67,7 +67,7 @@ def tensor_degrees(model: ModelShape, gpu_count: int) -> tuple[int, ...]:
     the query heads decide).
     """
     heads = model.heads if model.attention == "mla" else model.kv_heads
-    if not heads:
+    if not heads or model.kind == "diffusion":  # image models are replicated, not split by head
         return (1,)
     return tuple(n for n in TENSOR_DEGREES if n <= gpu_count and gpu_count % n == 0 and heads % n == 0)
 
