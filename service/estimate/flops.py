@@ -33,6 +33,12 @@ def attention_flops_per_token(step: TrainStep) -> float:
     return 4.0 * shape.q_width * attended_tokens(step) * passes
 
 
+def attention_seconds_per_token(step: TrainStep, rates: CardRates, constants: TimeConstants) -> float:
+    """GPU-seconds of attention, which sustains a smaller share than the linear layers, by kernel family."""
+    share = constants.attention.share * (constants.attention.megatron_relative if step.framework == "megatron" else 1.0)
+    return attention_flops_per_token(step) / (rates.matmul_16bit * share)
+
+
 def attended_tokens(step: TrainStep) -> float:
     """Context a token attends to, summed over the layers."""
     shape = step.shape

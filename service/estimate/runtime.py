@@ -8,7 +8,7 @@ from service.domain.estimate import Range
 from service.estimate.card_rates import CardRates, rates_of
 from service.estimate.communication import exposed_seconds_per_token, waiting_factor
 from service.estimate.flops import (
-    attention_flops_per_token,
+    attention_seconds_per_token,
     dequantize_seconds_per_token,
     linear_seconds_per_token,
     recomputed_forwards,
@@ -87,7 +87,7 @@ def step_time(step: TrainStep, rates: CardRates, constants: TimeConstants = TIME
     The optimizer's traffic is counted whole: sharding it saves less than the noise, and never more than linear.
     """
     compute = linear_seconds_per_token(step, rates, constants)
-    compute += attention_flops_per_token(step) / (rates.matmul_16bit * constants.attention.share)
+    compute += attention_seconds_per_token(step, rates, constants)
     cost = constants.elementwise
     bandwidth = traffic_bytes_per_token(step, constants) / (rates.bandwidth * cost.bandwidth_share)
     launch = max(0.0, _launch_seconds(step, constants) - compute - bandwidth)

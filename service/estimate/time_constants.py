@@ -29,6 +29,7 @@ class Matmul:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
     share: float
+    megatron_relative: float
     prompt_share: float
     unfused_bytes: float
 
