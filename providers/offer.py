@@ -15,7 +15,7 @@ class CapacityType(StrEnum):
     SPOT = "spot"  # may be taken away; includes marketplace bids
     RESERVED = "reserved"  # capacity blocks and commitments: with a term, an upfront fee, or both
     SERVERLESS = "serverless"  # billed by request time: never an hourly machine
-    FREE_TIER = "free_tier"
+    FREE_TIER = "free_tier"  # costs nothing, within limits: the only kind whose price is 0
 
 
 class Tenancy(StrEnum):
@@ -79,7 +79,8 @@ UNKNOWN_FORM_FACTOR = "unknown"
 class Offer:
     """One rentable configuration at one place under one purchase kind.
 
-    `usd_per_hour` is for the whole machine with all its GPUs and is above 0; an unknown price is no offer.
+    `usd_per_hour` is for the whole machine with all its GPUs and is above 0; an unknown price is no offer. Exactly
+    FREE_TIER costs 0: it is returned only where it is asked for by name.
     `gpu` is a name of gpus.csv. `gpu_count` below 1 is a fraction of one card (0.125 of an L4);
     `gpu_memory_gb` is then the memory of that fraction. `feed` is the adapter that read the row; `provider`
     is the market that sells it (they differ for the reference list and for price files).
@@ -126,6 +127,8 @@ class Offer:
     availability: Availability = Availability.UNKNOWN
     reliability_fraction: float | None = None
     host_lifetime_hours: float | None = None  # how long the host promises to stay
+    session_limit_hours: float | None = None  # a session is ended after so long, whatever runs in it; None: no such limit
+    weekly_quota_hours: float | None = None  # hours of sessions in a week and account; None: no quota is known
     interruption_fraction_per_month: tuple[float, float] | None = None  # (low, high) share of machines stopped in a month
     interruption_source: str | None = None
     attestations: frozenset[str] = frozenset()  # what the provider lists for this very data centre, in the names of evidence.toml

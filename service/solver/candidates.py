@@ -40,7 +40,8 @@ def find(pricing: Pricing, mask: Mask, constraints: Constraints) -> Found:
     lines = cost_lines(machines, pricing.job)
     usd = total(lines)
     offset = lines["storage"] + lines["egress"] + pricing.upfront(at, machines)
-    slope = np.where(pricing.on_median(at), 0.0, (usd - offset) / price)
+    # Rows of a free tier all cost 0 an hour: their runs cost the offset, whatever the slope.
+    slope = np.where(pricing.on_median(at) | (price == 0), 0.0, (usd - offset) / np.where(price == 0, 1.0, price))
     offset = np.where(pricing.on_median(at), usd, offset)
     run_usd = np.full(len(groups), np.nan)
     run_usd[at] = usd

@@ -38,7 +38,8 @@ TEXT: Final = (
 )  # fmt: skip
 NUMBER: Final = (
     "gpu_count", "gpu_memory_gb", "gpu_memory_reported_mib", "term_months", "vcpus", "memory_gib", "disk_included_gb",
-    "disk_max_gb", "reliability_fraction", "host_lifetime_hours", "interruption_low", "interruption_high",
+    "disk_max_gb", "reliability_fraction", "host_lifetime_hours", "session_limit_hours", "weekly_quota_hours", "interruption_low",
+    "interruption_high",
 )  # fmt: skip
 MONEY: Final = ("usd_per_hour", "upfront_usd", "storage_usd_per_gb_month", "egress_usd_per_gb", "ingress_usd_per_gb")
 DAY: Final = ("as_of", "valid_until")

@@ -123,7 +123,8 @@ def assert_valid(batch, *, feed):
         assert offer.feed == feed
         assert isinstance(offer.usd_per_hour, Decimal)
         assert offer.usd_per_hour.is_finite()
-        assert offer.usd_per_hour > 0
+        assert (offer.usd_per_hour == 0) == (offer.capacity_type is CapacityType.FREE_TIER)
+        assert offer.usd_per_hour >= 0
         assert offer.gpu in GPUS
         assert offer.gpu_count > 0
         assert 0 < offer.gpu_memory_gb <= GPUS[offer.gpu].memory_gb
@@ -136,6 +137,8 @@ def assert_valid(batch, *, feed):
             assert amount is None or (isinstance(amount, Decimal) and amount.is_finite() and amount >= 0)
         for size in (offer.vcpus, offer.memory_gib, offer.disk_included_gb, offer.disk_max_gb, offer.host_lifetime_hours):
             assert size is None or size >= 0
+        for limit in (offer.session_limit_hours, offer.weekly_quota_hours):
+            assert limit is None or limit > 0
     for refusal in batch.rejected:
         assert isinstance(refusal, Rejected)
         assert refusal.reason
