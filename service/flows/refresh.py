@@ -6,13 +6,14 @@ from decimal import Decimal
 from typing import Final
 
 import httpx
+from sqlalchemy import Engine
 
 from providers.base import Adapter
 from providers.errors import OptimizerError, ProviderError, ProviderNeedsKey
 from providers.offer import DUPLICATE, NO_PRICE, Batch, CapacityType, Offer, Rejected
 from service.flows.storing import RefreshResult, RefreshRun, store_batch
 from service.store import feeds
-from service.store.engine import writing
+from service.store.engine import reading, writing
 from service.store.feeds import WHOLE_FEED, StateChange
 from service.store.lease import check_fence
 
@@ -69,7 +70,15 @@ def record_failure(feed: str, run: RefreshRun, error: OptimizerError) -> Refresh
             "detail": detail,
         }
         feeds.save_states(connection, feed, {WHOLE_FEED: StateChange(values=values)}, interval_seconds=run.interval_seconds)
-    return RefreshResult(feed=feed, outcome="failed", offers=known.get("offers", 0), error=error.code, detail=detail)
+    wait = error.retry_after if isinstance(error, ProviderError) else None
+    return RefreshResult(
+        feed=feed,
+        outcome="failed",
+        offers=known.get("offers", 0),
+        error=error.code,
+        detail=detail,
+        retry_after_seconds=None if wait is None else wait.total_seconds(),
+    )
 
 
 def _by_id(batch: Batch) -> tuple[Batch, dict[str, Offer]]:
@@ -88,3 +97,11 @@ def _by_id(batch: Batch) -> tuple[Batch, dict[str, Offer]]:
     if rejected:
         batch = replace(batch, offers=tuple(offers.values()), rejected=(*batch.rejected, *rejected))
     return batch, offers
+
+
+def feed_is_done(engine: Engine, feed: str, window: int) -> bool:
+    """True when this interval's refresh of the feed is stored (or refused) already, by whichever process."""
+    with reading(engine) as connection:
+        state = feeds.feed_states(connection, feed).get((feed, WHOLE_FEED), {})
+    done = state.get("done_window")
+    return done is not None and done >= window

@@ -32,6 +32,7 @@ class RefreshResult:
     truncated: bool = False
     error: str | None = None  # a stable code
     detail: str | None = None
+    retry_after_seconds: float | None = None  # what the provider asked for
 
     @property
     def state(self) -> str:
