@@ -9,7 +9,19 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api import docs, estimate, health, history, offers, plan, problem_pages, tables
+from service.api import (
+    docs,
+    estimate,
+    health,
+    history,
+    jobs,
+    offers,
+    on_prem,
+    plan,
+    problem_pages,
+    providers,
+    tables,
+)
 from service.api.context import Context
 from service.api.document import openapi_of
 from service.api.faults import parameter_faults
@@ -24,7 +36,7 @@ DESCRIPTION = (
     "Every answer is dated, every dollar is a named line, and what was left out is counted with its reason. "
     "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
 )
-_RESOURCES = (plan, estimate, offers, history, tables, problem_pages, health, docs)
+_RESOURCES = (plan, estimate, offers, history, tables, providers, jobs, on_prem, problem_pages, health, docs)
 
 
 def create_app(context: Context) -> FastAPI:

@@ -1,6 +1,6 @@
 """Context: what the operations of the REST doors read; made once by service.main and never changed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from starlette.requests import Request
 from service.api.problems import Refusal
 from service.domain.request import DataSensitivity, OnPremPool
 from service.metrics import Metrics
-from service.solver.market import Market
+from service.solver.market import FeedStatus, Market
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class Context:
     market: Callable[[], Market | None]  # the newest snapshot in memory
     engine: Engine
     metrics: Metrics
+    statuses: Callable[[], Sequence[FeedStatus]] = tuple  # every adapter, as it is now
+    poll: Callable[[], object] = bool  # takes in what was just written
     pools: Callable[[], Mapping[str, OnPremPool]] = dict  # stored own hardware, by name
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
 

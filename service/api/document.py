@@ -8,10 +8,10 @@ from pydantic import BaseModel, TypeAdapter
 
 from service.api.problems import Problem
 from service.domain.estimation import EstimateRequest
-from service.domain.request import PlanRequest
+from service.domain.request import OnPremPool, PlanRequest
 
 REF: Final = "#/components/schemas/{model}"
-BODIES: Final[tuple[type[BaseModel], ...]] = (PlanRequest, EstimateRequest)
+BODIES: Final[tuple[type[BaseModel], ...]] = (PlanRequest, EstimateRequest, OnPremPool)
 TAGS: Final = {
     "plan": "Where is it cheapest to run, and why.",
     "prices": "What the market sells, now and before.",

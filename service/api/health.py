@@ -48,7 +48,7 @@ def get_readiness(request: Request) -> Readiness:
         raise Refusal("unavailable", "The database does not answer", headers={"Retry-After": "5"})
     market = context.require_market()
     now = context.clock()
-    stale = tuple(one.name for one in market.statuses if one.enabled and one.state != "needs_key" and one.is_stale(now))
+    stale = tuple(one.name for one in context.statuses() if one.enabled and one.state != "needs_key" and one.is_stale(now))
     status = "degraded" if stale else "ready"
     return Readiness(status=status, offers=market.offers, prices_as_of=market.as_of, stale=stale)
 

@@ -19,7 +19,16 @@ _PAGE = TypeAdapter(OfferPage)
 _PROBLEMS = ("invalid-cursor", "unknown-gpu", "no-prices")
 
 
-@router.get("/offers", response_model=OfferPage, **operation("listOffers", "List offers", problems=_PROBLEMS))
+@router.get(
+    "/offers",
+    response_model=OfferPage,
+    **operation(
+        "listOffers",
+        "List offers",
+        problems=_PROBLEMS,
+        also={304: {"description": "Unchanged since the answer that If-None-Match names"}},
+    ),
+)
 def get_offers(
     request: Request,
     query: Annotated[OffersQuery, Query()],

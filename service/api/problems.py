@@ -18,6 +18,7 @@ from providers.errors import (
     UnknownGpu,
     UnknownModel,
 )
+from service.flows.pools import PoolChanged, VersionNotTold
 from service.store.errors import UnknownJob, UnknownPool
 
 MEDIA_TYPE = "application/problem+json"
@@ -110,6 +111,8 @@ _CODE_OF: tuple[tuple[type[OptimizerError], str], ...] = (
     (ProviderError, "provider-error"),
     (UnknownJob, "not-found"),
     (UnknownPool, "not-found"),
+    (PoolChanged, "precondition-failed"),
+    (VersionNotTold, "precondition-required"),
 )
 
 

@@ -1,7 +1,7 @@
 """Routing: how an operation is declared (name, words, problems, examples), and the route that knows its own parameters."""
 
 import json
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -40,12 +40,21 @@ def router_of(tag: str) -> APIRouter:
 
 
 def operation(
-    operation_id: str, summary: str, *, problems: Iterable[str] = (), body: type[BaseModel] | None = None, status: int = 200
+    operation_id: str,
+    summary: str,
+    *,
+    problems: Iterable[str] = (),
+    body: type[BaseModel] | None = None,
+    status: int = 200,
+    also: Mapping[int | str, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """What a route decorator is told besides its path: names, documented problems, body type and examples."""
+    """What a route decorator is told besides its path: names, documented problems, body type and examples.
+
+    `also` tells of further answers than `status` that are no problem.
+    """
     codes = [*problems, *(BODY_PROBLEMS if body else ()), *_ALWAYS]
     example = examples().get(operation_id, {})
-    responses: dict[int | str, dict[str, Any]] = {}
+    responses: dict[int | str, dict[str, Any]] = {**(also or {})}
     for http_status in sorted({KINDS[code].status for code in codes}):
         titles = [KINDS[code].title for code in dict.fromkeys(codes) if KINDS[code].status == http_status]
         schema = {"$ref": "#/components/schemas/Problem"}

@@ -61,7 +61,7 @@ def build_snapshot(
             as_of=stored.at.changed_at,
             medians=_medians(stored.medians),
         )
-    pools = {name: OnPremPool.model_validate(pool) for name, pool in stored.pools.items()}
+    pools = {name: OnPremPool.model_validate(pool, strict=False) for name, pool in stored.pools.items()}
     versions = {feed: stored.packed_versions[feed] for feed in columns}
     return Snapshot(market=market, pools=pools, at=stored.at, states=stored.states, versions=versions)
 

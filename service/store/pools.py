@@ -31,14 +31,14 @@ def delete_pool(connection: Connection, name: str, *, now: datetime) -> None:
 def pools_now(connection: Connection) -> dict[str, OnPremPool]:
     """The current pools by name."""
     query = select(_POOLS.c.name, _POOLS.c.pool).where(_POOLS.c.valid_to.is_(None)).order_by(_POOLS.c.name)
-    return {name: OnPremPool.model_validate(pool) for name, pool in connection.execute(query)}
+    return {name: OnPremPool.model_validate(pool, strict=False) for name, pool in connection.execute(query)}
 
 
 def pools_at(connection: Connection, instant: datetime) -> dict[str, OnPremPool]:
     """The pools as they were at an instant."""
     held = (_POOLS.c.valid_from <= instant) & (_POOLS.c.valid_to.is_(None) | (_POOLS.c.valid_to > instant))
     query = select(_POOLS.c.name, _POOLS.c.pool).where(held).order_by(_POOLS.c.name)
-    return {name: OnPremPool.model_validate(pool) for name, pool in connection.execute(query)}
+    return {name: OnPremPool.model_validate(pool, strict=False) for name, pool in connection.execute(query)}
 
 
 def _replace(connection: Connection, name: str, pool: OnPremPool | None, now: datetime) -> None:

@@ -108,6 +108,17 @@ class Holder:
         self.market = market
 
 
+def context_over(holder, engine):
+    """What the application reads: the holder's market and this database."""
+    return Context(
+        clock=lambda: NOW,
+        market=lambda: holder.market,
+        statuses=lambda: holder.market.statuses if holder.market else (),
+        engine=engine,
+        metrics=Metrics(),
+    )
+
+
 @pytest.fixture(scope="session")
 def market():
     return market_of(OFFERS)
@@ -135,7 +146,7 @@ def api_engine(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def app(shared_holder, api_engine):
-    return create_app(Context(clock=lambda: NOW, market=lambda: shared_holder.market, engine=api_engine, metrics=Metrics()))
+    return create_app(context_over(shared_holder, api_engine))
 
 
 @pytest.fixture
@@ -152,7 +163,7 @@ def market_with():
 @pytest.fixture
 def stored_client(holder, engine):
     """The application over each kind of database in turn."""
-    return TestClient(create_app(Context(clock=lambda: NOW, market=lambda: holder.market, engine=engine, metrics=Metrics())))
+    return TestClient(create_app(context_over(holder, engine)))
 
 
 @pytest.fixture
@@ -173,14 +184,14 @@ def broken_client(holder, tmp_path):
     path = tmp_path / "broken.db"
     path.write_bytes(b"not a database" * 100)
     engine = make_engine(f"sqlite:///{path}")
-    yield TestClient(create_app(Context(clock=lambda: NOW, market=lambda: holder.market, engine=engine, metrics=Metrics())))
+    yield TestClient(create_app(context_over(holder, engine)))
     engine.dispose()
 
 
 @pytest.fixture
 def fresh_app(holder, api_engine):
     """An application that has answered nothing yet."""
-    return create_app(Context(clock=lambda: NOW, market=lambda: holder.market, engine=api_engine, metrics=Metrics()))
+    return create_app(context_over(holder, api_engine))
 
 
 @pytest.fixture(scope="session")
@@ -192,3 +203,9 @@ def client_of_session(app):
 @pytest.fixture(autouse=True, scope="session")
 def _quiet_logs():
     configure_logs(logging.CRITICAL)
+
+
+@pytest.fixture
+def now():
+    """Where the clock of every application here stands."""
+    return NOW
