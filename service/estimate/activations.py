@@ -5,9 +5,7 @@ gated MLPs, flash attention (arXiv:2205.14135), adapters and quantised linear la
 """
 
 from service.domain.workload import Framework
-from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import Adapters, AttentionKernel, MemorySetup, Recompute, Regime
-from service.estimate.model_shape import ModelShape
 from service.estimate.weights import upcasts
 
 _HALF = 2.0
@@ -21,7 +19,7 @@ def kept_per_token_and_layer(setup: MemorySetup) -> float:
     """Bytes per token that one layer keeps when nothing is recomputed."""
     total = _norms(setup) + _projection_inputs(setup) + _attention(setup) + _mlp(setup)
     if setup.quantization in _BITSANDBYTES and setup.framework is not Framework.TORCHTUNE:
-        total += _quantised_inputs(setup.shape)
+        total += _quantised_inputs(setup)
     if setup.adapters is not None:
         total += _adapter_inputs(setup, setup.adapters)
     return total
@@ -68,13 +66,13 @@ def _mlp(setup: MemorySetup) -> float:
     else:
         copies = 2 if trained else 1
     each = _width_bytes(setup)
-    dispatch = MEMORY.training.expert_dispatch * shape.hidden * shape.experts_per_token if shape.is_moe else 0.0
+    dispatch = setup.constants.training.expert_dispatch * shape.hidden * shape.experts_per_token if shape.is_moe else 0.0
     return each * (copies * shape.mlp_width + dispatch)
 
 
-def _quantised_inputs(shape: ModelShape) -> float:
+def _quantised_inputs(setup: MemorySetup) -> float:
     """Linear inputs that bitsandbytes keeps although the weights are frozen."""
-    constants = MEMORY.training
+    constants, shape = setup.constants.training, setup.shape
     if shape.is_gated:
         return constants.bnb_gated * _HALF * (2 * shape.hidden + shape.mlp_width)
     return constants.bnb_plain * _HALF * (shape.hidden + shape.mlp_width)
@@ -86,7 +84,7 @@ def _adapter_inputs(setup: MemorySetup, adapters: Adapters) -> float:
     h, q, f, kv = shape.hidden, shape.q_width, shape.mlp_width, shape.kv_width
     outputs = q + 2 * kv + h + (shape.mlp_matrices - 1) * f + h
     if adapters.kind == "adapter_v2":
-        return MEMORY.training.adapter_v2_bytes * outputs
+        return setup.constants.training.adapter_v2_bytes * outputs
     if adapters.kind == "adapter":
         return 0.0
     each = float(facts.adapter_bytes) + (_HALF + _DROPOUT_MASK if facts.adapter_dropout else 0.0)
@@ -110,7 +108,7 @@ def activation_bytes(setup: MemorySetup) -> float:
     the live layer and two inputs stay. Tensor parallelism with sequence parallelism divides everything and adds gathered
     hidden sequences; the pipeline's first stage holds as many micro batches as there are stages.
     """
-    constants, shape, ways = MEMORY.training, setup.shape, setup.parallel
+    constants, shape, ways = setup.constants.training, setup.shape, setup.parallel
     per_layer = kept_per_token_and_layer(setup)
     tokens = setup.tokens / (ways.pipeline if ways.pipeline > 1 and ways.tensor > 1 else 1)
     layers = shape.all_layers / (ways.pipeline * setup.layer_split)

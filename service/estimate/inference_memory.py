@@ -3,7 +3,6 @@
 from providers.units import GIB
 from service.domain.workload import Framework
 from service.estimate.kv_cache import cache_bytes
-from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import AttentionKernel, MemorySetup, Reading
 from service.estimate.model_shape import ModelShape
 from service.estimate.training_memory import diffusion_bytes
@@ -25,9 +24,12 @@ def inference_peak(setup: MemorySetup) -> Parts:
     split = setup.model_split
     base = {"weights": weights.resident / split, "dequantised": weights.dequantised, "rotary": _rotary(setup) / split}
     if setup.facts.engine:
-        return base | {"kv_cache": _cache(setup, setup.sequence), "workspace": MEMORY.inference.engine_workspace_gib * GIB}
+        return base | {
+            "kv_cache": _cache(setup, setup.sequence),
+            "workspace": setup.constants.inference.engine_workspace_gib * GIB,
+        }
     if setup.facts.workspace == "llama_cpp":
-        fixed = MEMORY.inference.llama_cpp_workspace_gib * GIB
+        fixed = setup.constants.inference.llama_cpp_workspace_gib * GIB
         return base | {"kv_cache": _cache(setup, setup.sequence), "workspace": fixed}
     workspace, logits = prompt_workspace(setup), _prompt_logits(setup)
     if setup.shape.kind == "diffusion":
@@ -38,7 +40,7 @@ def inference_peak(setup: MemorySetup) -> Parts:
     answering = base | {"kv_cache": whole, "workspace": whole / max(1, setup.shape.layers), "logits": _one_token_logits(setup)}
     moments = [reading, answering]
     if setup.facts.fuses_qkv:
-        fixed = MEMORY.inference.autoawq_fixed_gib * GIB
+        fixed = setup.constants.inference.autoawq_fixed_gib * GIB
         reading["workspace"] = reading.get("workspace", 0.0) + fixed
         moments.append(base | {"fused_copies": _fused_copies(setup, weights.resident) / split, "workspace": fixed})
     return max(moments, key=lambda parts: sum(parts.values()))
@@ -53,7 +55,7 @@ def _cache(setup: MemorySetup, tokens: int) -> float:
         sequences=setup.micro_batch,
         bytes_per_value=setup.kv_bytes,
         caps_windows=facts.engine or (setup.framework is Framework.HF and not setup.older_library),
-        block_tokens=MEMORY.inference.block_tokens if facts.engine else 1,
+        block_tokens=setup.constants.inference.block_tokens if facts.engine else 1,
     )
     tensor = 1 if setup.shape.attention == "mla" else setup.parallel.tensor
     return whole / (tensor * setup.parallel.pipeline * setup.layer_split)
@@ -64,7 +66,7 @@ def prompt_workspace(setup: MemorySetup) -> float:
 
     Weights that are split by layer leave it whole on each GPU in turn; tensor parallelism divides it.
     """
-    shape, constants = setup.shape, MEMORY.inference
+    shape, constants = setup.shape, setup.constants.inference
     per_token = 8.0 * shape.hidden + (4.0 if shape.is_gated else 2.0) * shape.intermediate
     if setup.facts.workspace == "autoawq":
         share = constants.workspace_autoawq
@@ -81,14 +83,14 @@ def _prompt_logits(setup: MemorySetup) -> float:
     older = setup.older_library and setup.shape.family not in _LAST_TOKEN_FAMILIES
     if not (setup.facts.whole_prompt_logits or older):
         return _one_token_logits(setup)
-    per_token = MEMORY.inference.kept_logits_bytes * setup.shape.vocab + 2.0 * setup.shape.hidden
+    per_token = setup.constants.inference.kept_logits_bytes * setup.shape.vocab + 2.0 * setup.shape.hidden
     return per_token * setup.micro_batch * setup.prompt / setup.parallel.tensor
 
 
 def _one_token_logits(setup: MemorySetup) -> float:
     if setup.shape.kind in ("encoder", "diffusion"):
         return 0.0
-    return MEMORY.inference.kept_logits_bytes * setup.shape.vocab * setup.micro_batch
+    return setup.constants.inference.kept_logits_bytes * setup.shape.vocab * setup.micro_batch
 
 
 def _rotary(setup: MemorySetup) -> float:
@@ -97,7 +99,7 @@ def _rotary(setup: MemorySetup) -> float:
     if not setup.older_library or without:
         return 0.0
     positions = min(setup.shape.context, _ROTARY_TABLE_TOKENS)
-    return MEMORY.inference.rotary_bytes * setup.shape.layers * positions * setup.shape.head_dim
+    return setup.constants.inference.rotary_bytes * setup.shape.layers * positions * setup.shape.head_dim
 
 
 def _fused_copies(setup: MemorySetup, resident: float) -> float:
@@ -105,5 +107,5 @@ def _fused_copies(setup: MemorySetup, resident: float) -> float:
     shape: ModelShape = setup.shape
     if shape.family in _FUSED_QKV or setup.quantization is None:
         return 0.0
-    each = MEMORY.bytes_per_weight[setup.quantization]
+    each = setup.constants.bytes_per_weight[setup.quantization]
     return min(resident, each * shape.layers * shape.hidden * (shape.q_width + 2 * shape.kv_width))

@@ -1,13 +1,12 @@
 """Memory of the output logits and the loss: the largest buffer of a small model with a large vocabulary."""
 
 from service.domain.workload import Framework, LossKind
-from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import MemorySetup
 
 
 def logits_bytes_per_entry(setup: MemorySetup) -> float:
     """Bytes per token and vocabulary entry alive when the backward pass starts, by framework and kind of loss."""
-    table = MEMORY.logits_bytes
+    table = setup.constants.logits_bytes
     if setup.loss is LossKind.FUSED:
         return table["fused"]
     if setup.loss is LossKind.CHUNKED:

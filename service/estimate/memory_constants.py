@@ -113,9 +113,9 @@ class UnvalidatedMargins:
     model_parallel_training: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MemoryConstants:
-    """All of the file."""
+    """All of the file. Compared by identity: one set of constants is read once."""
 
     bytes_per_weight: Mapping[str, float]
     optimizer_bytes: Mapping[str, float]
@@ -135,8 +135,12 @@ def _facts(tables: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, Any]
     return base | own
 
 
-def _read() -> MemoryConstants:
-    raw = tomllib.loads(files("service.estimate").joinpath("memory_constants.toml").read_text(encoding="utf-8"))
+def constants_from(raw: Mapping[str, Any]) -> MemoryConstants:
+    """The constants of the file's tables.
+
+    Raises:
+        ValueError: a framework has a fact that the model does not know.
+    """
     known = {field.name for field in fields(FrameworkFacts)}
     frameworks = {}
     for framework in Framework:
@@ -158,4 +162,9 @@ def _read() -> MemoryConstants:
     )
 
 
-MEMORY = _read()
+def read_tables() -> dict[str, Any]:
+    """The tables of the file as it stands."""
+    return tomllib.loads(files("service.estimate").joinpath("memory_constants.toml").read_text(encoding="utf-8"))
+
+
+MEMORY = constants_from(read_tables())

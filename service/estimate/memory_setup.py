@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.domain.workload import Framework, LossKind
-from service.estimate.memory_constants import MEMORY, FrameworkFacts
+from service.estimate.memory_constants import MEMORY, FrameworkFacts, MemoryConstants
 from service.estimate.model_shape import ModelShape
 from service.estimate.parallel import SINGLE, Parallelism
 
@@ -86,11 +86,12 @@ class MemorySetup:
     trained_copies: float = 1.0  # models trained side by side (actor and critic)
     generates: bool = False  # answers are generated between training steps: their cache is a moment of its own
     unvalidated_margin: float = 0.0  # further share of the point in the safe value: no measured row is of this kind
+    constants: MemoryConstants = MEMORY
 
     @property
     def facts(self) -> FrameworkFacts:
         """What the framework does with memory."""
-        return MEMORY.frameworks[self.framework]
+        return self.constants.frameworks[self.framework]
 
     @property
     def varies(self) -> bool:

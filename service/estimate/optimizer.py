@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from service.estimate.adapters import adapter_params, fully_trained_params
-from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import MemorySetup, Regime
 
 _EIGHT_BIT = frozenset({"adamw_8bit", "paged_adamw_8bit", "adamw_4bit"})
@@ -38,7 +37,7 @@ def bytes_per_param(setup: MemorySetup) -> BytesPerParam:
     or 4, AdamW 8, fp32 master 4 (2 where the sharded weight is the master itself), 4 for the fp32 gradient of the own
     partition. fp32 and autocast: 4 and 8. Sources: arXiv:1910.02054 section 3; the frameworks' documentation.
     """
-    facts, states = setup.facts, MEMORY.optimizer_bytes[setup.optimizer]
+    facts, states = setup.facts, setup.constants.optimizer_bytes[setup.optimizer]
     if setup.regime is Regime.PURE_16:
         halved = states / 2 if setup.optimizer in _HALVED_IN_16_BITS else states
         return BytesPerParam(
@@ -69,7 +68,9 @@ def trained_bytes(setup: MemorySetup) -> TrainedBytes:
         temporary = 0.0
     states = 0.0 if setup.optimizer_on_host else each.states * own
     if setup.optimizer in _EIGHT_BIT and not setup.optimizer_on_host:
-        states += max(0.0, MEMORY.training.embedding_states - each.states) * shape.embedding_params * own / shape.params_total
+        states += (
+            max(0.0, setup.constants.training.embedding_states - each.states) * shape.embedding_params * own / shape.params_total
+        )
     return TrainedBytes(gradients=gradients, optimizer=states, master_copy=each.master * own, step_temporary=temporary)
 
 
@@ -80,7 +81,7 @@ def _adapter_bytes(setup: MemorySetup) -> TrainedBytes:
     added = adapter_params(setup.shape, setup.adapters)
     whole = fully_trained_params(setup.shape, setup.adapters)
     shards = setup.parallel.shard_degree if setup.parallel.shards_weights else 1
-    relative = MEMORY.optimizer_bytes[setup.optimizer] / MEMORY.optimizer_bytes["adamw"]
+    relative = setup.constants.optimizer_bytes[setup.optimizer] / setup.constants.optimizer_bytes["adamw"]
     states = 0.0 if setup.optimizer_on_host else 2 * each * relative * (added + whole) / shards
     copy = whole * (each if setup.facts.adapter_bytes > 2 else 2)
     return TrainedBytes(adapters=(added * each + copy) / shards, gradients=(added + whole) * each / shards, optimizer=states)

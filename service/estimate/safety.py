@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from service.domain.estimate import VramPart
 from service.domain.workload import Framework
-from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import MemorySetup
 
 _CERTAIN = frozenset({"weights", "adapters", "gradients", "optimizer", "master_copy", "kv_cache", "context"})
@@ -18,12 +17,12 @@ def memory_class(setup: MemorySetup) -> str:
         return "qlora" if setup.quantization else "lora"
     if setup.quantization is None:
         return "inference_16bit"
-    return "inference_8bit" if MEMORY.bytes_per_weight[setup.quantization] > 0.9 else "inference_4bit"
+    return "inference_8bit" if setup.constants.bytes_per_weight[setup.quantization] > 0.9 else "inference_4bit"
 
 
 def safe_gib(setup: MemorySetup, parts: Sequence[VramPart], *, point_gib: float) -> float:
     """The point plus a share of what follows from the formats, a larger share of what was fitted, and a fixed part."""
-    margins = MEMORY.margins[memory_class(setup)]
+    margins = setup.constants.margins[memory_class(setup)]
     certain = sum(part.gib for part in parts if part.name in _CERTAIN)
     fitted = point_gib - certain
     margin = margins.certain * certain + margins.fitted * fitted + margins.fixed_gib
@@ -32,7 +31,7 @@ def safe_gib(setup: MemorySetup, parts: Sequence[VramPart], *, point_gib: float)
 
 def unvalidated_gib(setup: MemorySetup, *, fitted: float, point_gib: float) -> float:
     """Further margin where few or no measured rows are of the setup's kind, or where rows of it scatter widely."""
-    margins, share = MEMORY.unvalidated, setup.unvalidated_margin
+    margins, share = setup.constants.unvalidated, setup.unvalidated_margin
     if setup.framework is Framework.UNKNOWN:
         share += margins.framework_unknown
     if setup.is_training and setup.shape.is_moe:

@@ -1,11 +1,12 @@
 """Score of the memory model on a table of measured memory: what `gpuplan evaluate memory` prints."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean, median
 from typing import Any
 
 from providers.errors import InvalidInput, OptimizerError
+from service.estimate.memory_constants import MEMORY, MemoryConstants
 from service.estimate.memory_rows import read_memory_row
 from service.estimate.row_cells import Row, number_of, text_of
 from service.estimate.safety import memory_class
@@ -91,7 +92,9 @@ class MemoryScore:
         }
 
 
-def evaluate_memory(rows: Iterable[Row], *, by: str = "class", hide_framework: bool = False) -> MemoryScore:
+def evaluate_memory(
+    rows: Iterable[Row], *, by: str = "class", hide_framework: bool = False, constants: MemoryConstants = MEMORY
+) -> MemoryScore:
     """Every row estimated in its own reading and compared; a row that cannot be estimated is named in `failures`.
 
     Args:
@@ -111,7 +114,7 @@ def evaluate_memory(rows: Iterable[Row], *, by: str = "class", hide_framework: b
             continue
         name = text_of(row, "id") or f"row {count}"
         try:
-            scored.append(_scored(name, row, hide_framework=hide_framework))
+            scored.append(_scored(name, row, hide_framework=hide_framework, constants=constants))
         except (OptimizerError, ValueError, ZeroDivisionError, OverflowError) as error:
             failures.append(FailedRow(id=name, reason=str(error)))
     key: Callable[[ScoredRow], str] = {
@@ -129,8 +132,9 @@ def evaluate_memory(rows: Iterable[Row], *, by: str = "class", hide_framework: b
     )
 
 
-def _scored(name: str, row: Row, *, hide_framework: bool) -> ScoredRow:
+def _scored(name: str, row: Row, *, hide_framework: bool, constants: MemoryConstants) -> ScoredRow:
     setup, notes = read_memory_row(row, hide_framework=hide_framework)
+    setup = replace(setup, constants=constants)
     measured = number_of(row, "measured_gib", default=0.0)
     if not measured > 0:
         raise InvalidInput("the column measured_gib holds no size above 0", pointer="/measured_gib")

@@ -2,7 +2,6 @@
 
 from providers.units import GIB
 from service.domain.workload import Strategy
-from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import MemorySetup
 
 _HALF = 2.0
@@ -31,10 +30,10 @@ def gathered_bytes(setup: MemorySetup, *, weight_bytes: float) -> float:
         if ways.pipeline > 1:
             total += 2 * _HALF * shape.params_total / (ways.tensor * ways.pipeline)
         if ways.strategy is Strategy.ZERO3:
-            total += MEMORY.training.prefetch_gib * GIB
+            total += setup.constants.training.prefetch_gib * GIB
         return total
     if ways.strategy is Strategy.ZERO2:
-        return MEMORY.training.bucket_gib * GIB
+        return setup.constants.training.bucket_gib * GIB
     if ways.strategy is Strategy.DDP and trained:
         return _HALF * shape.params_total
     return 0.0

@@ -4,7 +4,6 @@ from providers.units import GIB
 from service.estimate.activations import activation_bytes
 from service.estimate.kv_cache import cache_bytes
 from service.estimate.logits import logits_bytes
-from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import MemorySetup, Recompute, Regime
 from service.estimate.optimizer import TrainedBytes, trained_bytes
 from service.estimate.sharding import gathered_bytes
@@ -63,7 +62,7 @@ def _static(setup: MemorySetup, weights: WeightBytes, trained: TrainedBytes) -> 
 
 def diffusion_bytes(setup: MemorySetup, resident: float) -> float:
     """Activations of an image model as a share of its weights, for one 1024 pixel image per sequence: an estimate."""
-    shares = MEMORY.diffusion
+    shares = setup.constants.diffusion
     share = shares.trained_checkpointed if setup.recompute is Recompute.FULL else shares.trained
     return (share if setup.is_training else shares.inference) * resident * setup.micro_batch
 
@@ -79,7 +78,7 @@ def _load(setup: MemorySetup, weights: WeightBytes, live: float) -> Parts:
     return {
         "weights": weights.resident * (1 + 1 / shards),
         "gathered_layers": gathered_bytes(setup, weight_bytes=weights.resident),
-        "activations": MEMORY.training.load_overlap * live,
+        "activations": setup.constants.training.load_overlap * live,
     }
 
 
@@ -103,7 +102,7 @@ def fragmentation_bytes(setup: MemorySetup, parts: Parts, *, live: float) -> flo
     Equal shapes: a share of the peak. Changing lengths: a multiple of the activations, of which the allocator gives
     most back when the card is full, so that a job needs only the tight share.
     """
-    overhead = MEMORY.overhead
+    overhead = setup.constants.overhead
     peak = sum(parts.values())
     if not setup.varies:
         return overhead.fragmentation * peak

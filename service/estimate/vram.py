@@ -6,7 +6,6 @@ from functools import lru_cache
 from providers.units import GIB, gib_from_bytes
 from service.domain.estimate import VramPart
 from service.estimate.inference_memory import inference_peak
-from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import MemorySetup, Reading
 from service.estimate.safety import safe_gib
 from service.estimate.training_memory import fragmentation_bytes, training_peak
@@ -51,7 +50,7 @@ def _dominated_by(parts: tuple[VramPart, ...], point_gib: float) -> str:
 @lru_cache(maxsize=8192)
 def memory_need(setup: MemorySetup) -> MemoryNeed:
     """Point and safe need of a setup, by part, in the setup's own reading."""
-    overhead, live = MEMORY.overhead, 0.0
+    overhead, live = setup.constants.overhead, 0.0
     if setup.is_training:
         parts, live = training_peak(setup)
     else:

@@ -31,12 +31,12 @@ def quantised_weight_bytes(
     return shape.linear_params * each + embedding + head
 
 
-def dequantised_bytes(shape: ModelShape, *, scheme: str | None, quantises_head: bool = False) -> float:
+def dequantised_bytes(shape: ModelShape, *, scheme: str | None, copies: float, quantises_head: bool = False) -> float:
     """16-bit copies of the largest matrix in use, which bitsandbytes makes to multiply with it; other kernels none."""
     if scheme not in _BITSANDBYTES:
         return 0.0
     largest = max(shape.hidden * shape.intermediate, shape.embedding_params if quantises_head else 0.0)
-    return MEMORY.training.dequantised_copies * DENSE_BYTES * largest
+    return copies * DENSE_BYTES * largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,9 @@ def weight_bytes(setup: MemorySetup) -> WeightBytes:
         outside = FP32_BYTES if upcasts(setup) else DENSE_BYTES
         return WeightBytes(
             resident=quantised_weight_bytes(shape, scheme=setup.quantization, quantises_head=head, outside_bytes=outside),
-            dequantised=dequantised_bytes(shape, scheme=setup.quantization, quantises_head=head),
+            dequantised=dequantised_bytes(
+                shape, scheme=setup.quantization, copies=setup.constants.training.dequantised_copies, quantises_head=head
+            ),
         )
     if setup.is_training:
         each = FP32_BYTES if setup.regime in (Regime.FP32, Regime.AUTOCAST) else DENSE_BYTES
