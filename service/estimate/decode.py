@@ -8,7 +8,6 @@ from service.estimate.time_constants import TIME, TimeConstants, share_of
 EAGER = ("hf", "litgpt")
 NATIVE_INT4 = ("llama_cpp", "exllama", "autoawq", "gpt_fast")
 GRAPH_ENGINES = ("vllm", "sglang", "tensorrt_llm")
-BYTES_16BIT = 2.0
 
 
 def decode_seconds_per_token(step: InferStep, rates: CardRates, constants: TimeConstants = TIME) -> float:
@@ -44,20 +43,19 @@ def decode_step_seconds(step: InferStep, rates: CardRates, constants: TimeConsta
 def weight_seconds(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:
     """Seconds of the linear layers: reading the weights, or the arithmetic of the rows where that is longer.
 
-    Tiles of 16- and 8-bit matmuls compute many rows whether there are as many sequences or not, which binds on cards
-    with little arithmetic for their bandwidth.
+    The tiles of an engine's kernels compute many rows whether there are as many sequences or not. On cards with little
+    arithmetic for their bandwidth (H20) that limits the bytes a second, whatever the format.
     """
     cost = constants.decode
-    read = weight_bytes_read(step) / (rates.streamed * kernel_share(step, constants))
+    weight_bytes = weight_bytes_read(step)
+    read = weight_bytes / (rates.streamed * kernel_share(step, constants))
     if step.vector_kernels:
         read *= 1.0 + cost.vector_row * (step.batch - 1)
+    if step.framework in GRAPH_ENGINES:
+        read = max(read, weight_bytes * cost.padded_rows / rates.matmul_16bit)
     weight_only = step.is_quantized and step.precision not in ("fp8", "fp4")
     rate = rates.matmul_16bit if weight_only else matmul_rate(rates, step.precision)
-    compute = 2.0 * step.shape.matmul_params * step.batch / rate
-    if step.framework in GRAPH_ENGINES and not weight_only:
-        tile = 2.0 * step.shape.matmul_params * cost.padded_rows * step.bytes_per_weight / BYTES_16BIT / rates.matmul_16bit
-        compute = max(compute, tile)
-    return max(read, compute) / step.tensor
+    return max(read, 2.0 * step.shape.matmul_params * step.batch / rate) / step.tensor
 
 
 def cache_seconds(step: InferStep, rates: CardRates, constants: TimeConstants, *, context: float) -> float:
@@ -69,7 +67,7 @@ def cache_seconds(step: InferStep, rates: CardRates, constants: TimeConstants, *
     cost = constants.decode
     cache = kv_bytes_read(step, context) * step.batch / step.tensor
     if step.framework != "hf":
-        return cache / (rates.bandwidth * cost.kv_share)
+        return cache / (rates.bandwidth * share_of(cost.kv_share, step.framework))
     groups = step.shape.heads / max(1, step.shape.kv_heads)
     copied = cache * (3.0 + groups if groups > 1 else 2.0)
     streamed = min(rates.streamed, step.shape.heads * step.batch * cost.head_bytes_per_second)
@@ -108,7 +106,7 @@ def seconds_per_layer(step: InferStep, constants: TimeConstants) -> float:
 def _hf_relative(step: InferStep, constants: TimeConstants) -> float:
     """Python time of Hugging Face's layers relative to 16-bit dense ones."""
     cost = constants.decode
-    relative = cost.hf_expert_relative if step.shape.is_moe else 1.0
+    relative = max(1.0, cost.hf_per_expert * step.shape.experts)
     if step.precision == "fp8":
         return relative * cost.hf_fp8_relative
     if step.is_four_bit:

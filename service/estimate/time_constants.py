@@ -89,7 +89,7 @@ class Communication:
 class Decode:
     bandwidth_share: float
     gddr_relative: float
-    kv_share: float
+    kv_share: Shares
     padded_rows: float
     head_bytes_per_second: float
     tensor_latency_seconds: float
@@ -103,7 +103,7 @@ class Decode:
     hf_8bit_relative: float
     hf_fp8_relative: float
     litgpt_4bit_relative: float
-    hf_expert_relative: float
+    hf_per_expert: float
     unhidden: float
     llama_cpp_hbm_relative: float
     int4_native: float
