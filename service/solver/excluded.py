@@ -120,17 +120,18 @@ def _least(values: Floats, groups: GroupTable, at: Ints) -> int:
 
 
 def _nearest_cap(name: str, pricing: Pricing, found: Found) -> str | None:
-    """The cheapest by the capped measure among the groups that the caps left no row."""
-    groups, shapes = pricing.groups, pricing.shapes
-    at = found.allowed.at[found.allowed.counts == 0]
+    """The cheapest by the capped measure among the rows that stand next over the caps."""
+    groups, shapes, allowed = pricing.groups, pricing.shapes, found.allowed
+    over = allowed.counts < groups.size[allowed.at]
+    at = allowed.at[over]
     if len(at) == 0:
         return None
-    kind = groups.kind[at]
-    hourly = (groups.usd_per_hour[at] + pricing.disk_usd_per_hour(at)) * shapes.nodes[kind]
+    kind, price = groups.kind[at], groups.row_usd_per_hour[groups.start[at] + allowed.counts[over]]
+    hourly = (price + pricing.disk_usd_per_hour(at)) * shapes.nodes[kind]
     if name == "max_usd_per_gpu_hour":
-        hourly = groups.usd_per_hour[at] / groups.kinds.gpu_count[kind]
+        hourly = price / groups.kinds.gpu_count[kind]
     if name == "max_usd_total":
-        hourly = found.run_usd[at] * pricing.work.runs_in_all
+        hourly = (allowed.slope[over] * price + allowed.offset[over]) * pricing.work.runs_in_all
     best = int(np.argmin(hourly))
     text = {"max_usd_per_hour": " an hour", "max_usd_per_gpu_hour": " per GPU-hour", "max_usd_total": " in all"}[name]
     figure = about_usd(float(hourly[best])) if name == "max_usd_total" else usd(float(hourly[best]))

@@ -181,10 +181,9 @@ def vram_of(estimate: Estimate) -> OptionVram:
 
 
 def per_million_tokens(cost: CostBreakdown, work: Work) -> float | None:
-    """USD per million tokens trained; None where no tokens are counted."""
-    if work.task is not Task.TRAIN or cost.usd_per_run is None:
-        return None
-    return round(cost.usd_per_run / work.units_per_run * 1e6, 6)
+    """USD per million tokens trained, or generated at the rate asked; None where no tokens are counted."""
+    usd = cost.usd_per_month if work.task is Task.INFER else cost.usd_per_run
+    return None if not work.tokens_per_run or usd is None else round(usd / work.tokens_per_run * 1e6, 6)
 
 
 def _flags(one: _One, feed: FeedColumns, row: int, estimate: Estimate) -> tuple[tuple[str, ...], float | None]:
