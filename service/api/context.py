@@ -1,7 +1,7 @@
 """Context: what the operations of the REST doors read; made once by service.main and never changed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Engine
@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from service.api.problems import Refusal
 from service.domain.request import DataSensitivity, OnPremPool
+from service.flows.status import FeedSetting
 from service.metrics import Metrics
 from service.solver.market import FeedStatus, Market
 
@@ -21,6 +22,7 @@ class Context:
     market: Callable[[], Market | None]  # the newest snapshot in memory
     engine: Engine
     metrics: Metrics
+    known: Mapping[str, FeedSetting] = field(default_factory=dict)  # every registered adapter as the settings have it
     statuses: Callable[[], Sequence[FeedStatus]] = tuple  # every adapter, as it is now
     poll: Callable[[], object] = bool  # takes in what was just written
     pools: Callable[[], Mapping[str, OnPremPool]] = dict  # stored own hardware, by name

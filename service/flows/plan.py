@@ -5,10 +5,14 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Final
 
+from sqlalchemy import Engine
+
 from providers.errors import InvalidInput
 from service.domain.history import FIRST_YEAR, LAST_YEAR, utc
 from service.domain.plan import Plan
 from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
+from service.flows.as_of import load_market_at
+from service.flows.status import FeedSetting
 from service.solver.market import Market
 from service.solver.solve import solve
 
@@ -47,5 +51,29 @@ def make_plan(
     Raises:
         UnknownModel, UnknownGpu, InvalidInput: the request cannot be computed; the pointer says where.
     """
-    moment = utc(request.evaluated_at or now.replace(second=0, microsecond=0))
+    moment = _evaluated_at(request, now)
     return solve(request, market, evaluated_at=moment, pools=pools, default_sensitivity=default_sensitivity)
+
+
+def make_plan_as_of(
+    engine: Engine,
+    request: PlanRequest,
+    as_of: datetime,
+    *,
+    now: datetime,
+    known: Mapping[str, FeedSetting],
+    default_sensitivity: DataSensitivity,
+) -> Plan:
+    """The plan on the prices and pools of an earlier instant, read from the database.
+
+    Raises:
+        InvalidInput: there was no price yet; else as `make_plan`.
+    """
+    past = load_market_at(engine, utc(as_of), known, evaluated_at=_evaluated_at(request, now))
+    if past is None or past.market.offers == 0:
+        raise InvalidInput("no price is stored for this instant", pointer="/as_of")
+    return make_plan(request, past.market, now=now, pools=past.pools, default_sensitivity=default_sensitivity)
+
+
+def _evaluated_at(request: PlanRequest, now: datetime) -> datetime:
+    return utc(request.evaluated_at or now.replace(second=0, microsecond=0))

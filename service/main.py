@@ -1,0 +1,190 @@
+"""Main: reads settings, makes the clock, builds everything, and runs until a signal ends it."""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from uuid import uuid4
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+
+from providers.errors import OptimizerError
+from providers.http import make_client
+from service.api.app import VERSION, create_app
+from service.api.context import Context
+from service.flows.reference import ensure_reference_loaded
+from service.flows.snapshot import SnapshotHolder
+from service.flows.status import FeedSetting, feed_settings
+from service.logs import configure_logs
+from service.metrics import Metrics
+from service.settings import Settings, build_adapters, interval_seconds
+from service.store.engine import make_engine
+from service.store.schema import prepare_database
+from service.worker import Refresher
+
+REFERENCE: Final = "reference"
+STOP_SECONDS: Final = 10.0  # how long a running refresh may go on after the signal
+_EXAMPLE: Final = '{"workload": {"model": "llama-3.1-8b", "technique": "qlora", "tokens": 50000000}}'
+
+
+class CannotListen(OptimizerError):
+    """The address is taken or not ours."""
+
+    code = "cannot-listen"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What both long-running processes are made of."""
+
+    engine: Engine
+    known: dict[str, FeedSetting]
+    metrics: Metrics
+    snapshots: SnapshotHolder
+    http: httpx.Client
+    holder: str  # names this process in the lease
+
+
+def now_utc() -> datetime:
+    """The clock of the service."""
+    return datetime.now(UTC)
+
+
+def serve(settings: Settings, *, refresh: bool = True) -> None:
+    """Answers requests until a signal comes; with `refresh` it also keeps the prices fresh.
+
+    Raises:
+        CannotListen: the address is taken.
+        SchemaTooNew: a newer version wrote the database.
+    """
+    configure_logs()
+    listener = _bound(settings.host, settings.port)
+    _tell(settings, listener)
+    with listener, _parts(settings) as parts:
+        refresher = _refresher(settings, parts) if refresh else None
+        if refresher is not None:
+            refresher.start()
+        config = uvicorn.Config(
+            build_app(settings, parts), log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
+        )
+        _Server(config, refresher, parts.http).run(sockets=[listener])
+
+
+def work(settings: Settings) -> None:
+    """Keeps the prices fresh until a signal comes; of any number of workers one is elected."""
+    configure_logs()
+    with _parts(settings) as parts:
+        refresher = _refresher(settings, parts)
+        ended = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: ended.set())
+        refresher.start()
+        ended.wait()
+        _stop(refresher, parts.http)
+
+
+def build_app(settings: Settings, parts: Parts) -> FastAPI:
+    """The REST doors over these parts."""
+    context = Context(
+        clock=now_utc,
+        market=parts.snapshots.market,
+        engine=parts.engine,
+        metrics=parts.metrics,
+        known=parts.known,
+        statuses=parts.snapshots.statuses,
+        poll=parts.snapshots.poll,
+        pools=parts.snapshots.pools,
+        default_sensitivity=settings.default_sensitivity,
+    )
+    return create_app(context)
+
+
+@contextlib.contextmanager
+def _parts(settings: Settings) -> Iterator[Parts]:
+    """The database at its schema, the reference prices in it, and the first snapshot in memory."""
+    engine = make_engine(settings.database_url)
+    prepare_database(engine)
+    holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+    known = feed_settings(settings)
+    for adapter in build_adapters(settings):
+        if adapter.name == REFERENCE:
+            every = interval_seconds(settings, adapter)
+            ensure_reference_loaded(engine, adapter, now_utc, holder=holder, interval_seconds=every)
+    snapshots = SnapshotHolder(engine, now_utc, known)
+    snapshots.start()
+    with make_client() as http:
+        yield Parts(engine, known, Metrics(), snapshots, http, holder)
+    snapshots.stop()
+    engine.dispose()
+
+
+def _refresher(settings: Settings, parts: Parts) -> Refresher:
+    adapters = build_adapters(settings)
+    return Refresher(
+        engine=parts.engine,
+        adapters=adapters,
+        intervals={adapter.name: interval_seconds(settings, adapter) for adapter in adapters},
+        http=parts.http,
+        clock=now_utc,
+        holder=parts.holder,
+        metrics=parts.metrics,
+        on_change=parts.snapshots.poll,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Stops the refresher before it lets the last requests end."""
+
+    def __init__(self, config: uvicorn.Config, refresher: Refresher | None, http: httpx.Client) -> None:
+        super().__init__(config)
+        self._refresher, self._http = refresher, http
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """The refresher first: it must not begin anything new."""
+        if self._refresher is not None:
+            await run_in_threadpool(_stop, self._refresher, self._http)
+        await super().shutdown(sockets)
+
+
+def _stop(refresher: Refresher, http: httpx.Client) -> None:
+    """Ends the refresher; a download that does not end in time is broken off (its last good prices stay)."""
+    stopping = threading.Thread(target=refresher.stop, daemon=True)
+    stopping.start()
+    stopping.join(STOP_SECONDS)
+    if stopping.is_alive():
+        http.close()
+        stopping.join(STOP_SECONDS)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that has the address and does not listen yet: nobody is answered before the prices are loaded."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host.strip("[]"), port))
+    except OSError as error:
+        bound.close()
+        raise CannotListen(f"cannot listen on {host}, port {port} ({error.strerror}): choose another with --port") from error
+    return bound
+
+
+def _tell(settings: Settings, listener: socket.socket) -> None:
+    """The first lines: where the docs are, and a request that works."""
+    host, port = listener.getsockname()[:2]
+    base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    lines = (
+        f"gpuplan {VERSION}: docs at {base}/docs, prices in {settings.database_shown}",
+        f"Try: curl -s {base}/plan -H 'Content-Type: application/json' -d '{_EXAMPLE}'",
+    )
+    print(*lines, sep="\n", file=sys.stderr, flush=True)
