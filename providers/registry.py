@@ -1,6 +1,8 @@
 """All adapters: a new provider is its file and one line here."""
 
 from providers.aws import Aws
+from providers.azure import Azure
+from providers.azureml import AzureMl
 from providers.base import Adapter
 from providers.errors import InvalidInput
 from providers.lambda_cloud import LambdaCloud
@@ -9,7 +11,7 @@ from providers.reference import Reference
 from providers.runpod import RunPod
 from providers.vast import Vast
 
-ADAPTERS: tuple[type[Adapter], ...] = (LambdaCloud, RunPod, Vast, Aws, Reference, PriceFile)
+ADAPTERS: tuple[type[Adapter], ...] = (LambdaCloud, RunPod, Vast, Aws, Reference, PriceFile, Azure, AzureMl)
 _BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 
 

@@ -55,6 +55,8 @@ PAYLOADS = {
     "vast": lambda: {"answers": [fixture("vast/bundles.json")]},
     "aws": lambda: fixture("aws_payload.json"),
     "reference": lambda: local_payload("reference", {}),
+    "azure": lambda: {"items": fixture("azure/retail.json")["Items"]},
+    "azureml": lambda: {"items": fixture("azure/retail.json")["Items"]},
     "price_file": lambda: local_payload("price_file", {"path": FIXTURES / "price_file_contract.csv"}),
 }
 CASES = [case for case in PAYLOADS if case.split(" ")[0] in KINDS]
@@ -217,6 +219,8 @@ ROWS = {
     "runpod": lambda whole, junk: whole["gpuTypes"].append(junk),
     "runpod (with a key)": lambda whole, junk: whole["answers"][0]["gpus"].append(junk),
     "vast": lambda whole, junk: whole["answers"][0]["offers"].append(junk),
+    "azure": lambda whole, junk: whole["items"].append(junk),
+    "azureml": lambda whole, junk: whole["items"].append(junk),
 }
 
 
