@@ -115,7 +115,8 @@ def activation_bytes(setup: MemorySetup) -> float:
     in_flight = ways.pipeline
     stream = (_FP32 if upcasts(setup) else _width_bytes(setup)) * shape.hidden
     live = per_layer * tokens * constants.one_live_layer
-    if setup.activations_on_host:
+    on_host = setup.activations_on_host or (setup.facts.offloads_checkpoints and setup.recompute is Recompute.FULL)
+    if on_host:
         kept = live + 2 * stream * tokens
     elif setup.recompute is Recompute.FULL:
         kept = layers * stream * tokens * in_flight + live

@@ -41,6 +41,7 @@ class InferenceConstants:
     workspace_device: float
     engine_workspace_gib: float
     llama_cpp_workspace_gib: float
+    engine_share: float
     autoawq_fixed_gib: float
     block_tokens: int
 
@@ -72,6 +73,7 @@ class FrameworkFacts:
     adapter_dropout: bool = False
     merged_qkv_adapter: bool = False
     upcasts_4bit: bool = False
+    offloads_checkpoints: bool = False
     quantises_head: bool = False
     loads_whole: bool = False  # the whole model stands on every GPU before it is sharded
     accumulates: bool = False  # gradients live through the forward pass

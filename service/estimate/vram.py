@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 
 from providers.units import GIB, gib_from_bytes
 from service.domain.estimate import VramPart
@@ -27,6 +28,7 @@ _WORDS = {
     "fused_copies": "matrices joined at load",
     "rotary": "rotary tables",
     "fragmentation": "cached and unused blocks",
+    "preallocated": "the cache that the engine takes in advance",
     "context": "the CUDA context and libraries",
 }
 
@@ -47,6 +49,13 @@ def _dominated_by(parts: tuple[VramPart, ...], point_gib: float) -> str:
     return f"{words[0].upper()}{words[1:]} take {largest.gib:.3g} GiB, {largest.gib / point_gib:.0%} of the need"
 
 
+def _preallocated(setup: MemorySetup, needed: float) -> float:
+    """Cache that a serving engine takes beyond the need, up to its share of a known card: seen by a reading of the device."""
+    if not (setup.facts.engine and setup.reading is Reading.DEVICE and setup.card_gib is not None and isfinite(setup.card_gib)):
+        return 0.0
+    return setup.constants.inference.engine_share * setup.card_gib * GIB - needed
+
+
 @lru_cache(maxsize=8192)
 def memory_need(setup: MemorySetup) -> MemoryNeed:
     """Point and safe need of a setup, by part, in the setup's own reading."""
@@ -63,6 +72,8 @@ def memory_need(setup: MemorySetup) -> MemoryNeed:
     if setup.reading is Reading.DEVICE:
         together = (setup.parallel.gpus if setup.is_training else setup.model_split) > 1
         parts["context"] = (overhead.context_gib + (overhead.collective_gib if together else 0.0)) * GIB
+    if (fill := _preallocated(setup, sum(parts.values()))) > 0:
+        parts["preallocated"] = fill
     shown = tuple(VramPart(name=name, gib=gib_from_bytes(size)) for name, size in parts.items() if size > 0)
     point = sum(part.gib for part in shown)
     return MemoryNeed(

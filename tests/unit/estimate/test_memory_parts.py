@@ -96,8 +96,8 @@ def test_embedding_and_head_stay_in_16_bits():
 
 def test_bitsandbytes_holds_copies_of_its_largest_matrix():
     # 2 copies x 2 bytes x 4096 x 14336
-    assert dequantised_bytes(LLAMA_3_8B, scheme="nf4") == 2 * 2 * 4096 * 14336
-    assert dequantised_bytes(LLAMA_3_8B, scheme="awq") == 0
+    assert dequantised_bytes(LLAMA_3_8B, scheme="nf4", copies=2) == 2 * 2 * 4096 * 14336
+    assert dequantised_bytes(LLAMA_3_8B, scheme="awq", copies=2) == 0
 
 
 def test_seventy_billion_weights_take_131_gib_at_16_bits():
