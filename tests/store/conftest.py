@@ -14,7 +14,6 @@ from providers.offer import Batch, CapacityType, Offer, Tenancy
 from service.flows.refresh import RefreshRun, refresh_feed
 from service.store.lease import LeaseKeeper
 
-
 NOBODY = httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(404)), trust_env=False)
 
 
