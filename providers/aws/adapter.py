@@ -6,7 +6,6 @@ Each region is a failure domain of its own: a region that cannot be read whole k
 Source: API models of botocore 1.44.8 and AWS Billing documentation, read 2026-10. Prices in dollars, whole machine.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,14 +21,13 @@ from providers.aws.calls import ClientFactory, client_factory, closing_client, o
 from providers.aws.instances import with_gpu
 from providers.aws.price_list import SERVICE
 from providers.aws.region import RegionReader, Section
+from providers.aws.scopes import DEFAULT_REGIONS, check_regions, half_a_pair, is_set, read_regions
 from providers.aws.spot import fetch_spot_history
 from providers.base import Adapter, Json
-from providers.errors import InvalidInput, ProviderError, ProviderNeedsKey, ProviderPayloadInvalid, ProviderUnavailable
+from providers.errors import ProviderError, ProviderNeedsKey, ProviderPayloadInvalid, ProviderUnavailable
 from providers.offer import Batch, Offer, Rejected
 
-DEFAULT_REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "eu-central-1")
 PRICING_REGION = "us-east-1"  # where the Query API answers; it prices all regions
-REGION_NAME = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-\d{1,2}")
 # The market option is left open on purpose: capacity blocks come along and are refused with their reason.
 MACHINE_FILTERS = {"operatingSystem": "Linux", "preInstalledSw": "NA", "tenancy": "Shared", "capacitystatus": "Used"}
 VOLUME_FILTERS = {"productFamily": "Storage", "volumeApiName": "gp3"}
@@ -70,24 +68,17 @@ class Aws(Adapter):
     kept_bulk_rows: KeptRows = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        wrong = [region for region in self.regions if not REGION_NAME.fullmatch(region)]
-        if wrong or not self.regions:
-            raise InvalidInput("regions: at least one AWS region code, like us-east-1", pointer="/regions")
+        check_regions(self.regions)
 
     def missing_credentials(self) -> str | None:
         """Half a pair of keys; none at all is fine."""
-        has_id, has_secret = _is_set(self.access_key_id), _is_set(self.secret_access_key)
-        if has_id and not has_secret:
-            return "secret_access_key: it belongs to access_key_id"
-        if has_secret and not has_id:
-            return "access_key_id: it belongs to secret_access_key"
-        return None
+        return half_a_pair(self.access_key_id, self.secret_access_key)
 
     def fetch(self, http: httpx.Client) -> Json:
         """What each region gave, and for each that failed its error code. Raises ProviderError when all failed."""
         if missing := self.missing_credentials():
             raise ProviderNeedsKey(self.name, missing)
-        if _is_set(self.access_key_id) or self.use_default_credentials or self.make_client is not None:
+        if is_set(self.access_key_id) or self.use_default_credentials or self.make_client is not None:
             return self._fetch_signed(http)
         return self._fetch_public(http)
 
@@ -127,7 +118,7 @@ class Aws(Adapter):
                 raise ProviderUnavailable(self.name, f"{region}: not in the public price list")
             return fetch_bulk_region(http, self.name, self._bulk_base, paths[region], region=region, kept=self.kept_bulk_rows)
 
-        payload = self._regions(read)
+        payload = read_regions(self.name, self.regions, read)
         payload["notes"].append("no spot prices: they need credentials")
         return payload
 
@@ -144,7 +135,7 @@ class Aws(Adapter):
                 endpoint_url=self.endpoint_url,
             )
         with closing_client(make_client, "pricing", PRICING_REGION) as pricing:
-            payload = self._regions(lambda region: self._signed_region(make_client, pricing, region))
+            payload = read_regions(self.name, self.regions, lambda region: self._signed_region(make_client, pricing, region))
         try:
             payload["advisor"] = fetch_advisor(http, self.name, self.spot_advisor_url, self.regions)
         except ProviderError as error:  # how often spot machines are stopped is then unknown; the prices stand
@@ -169,28 +160,6 @@ class Aws(Adapter):
         source = f"AWS Price List Query API, {SERVICE}"
         return {"layout": "query", "listed": listed, "instance_types": types, "spot": spot, "source": source}
 
-    def _regions(self, read: Callable[[str], Json]) -> dict[str, Any]:
-        """Each region read on its own; raises when none could be."""
-        sections: dict[str, Json] = {}
-        errors: dict[str, ProviderError] = {}
-        for region in self.regions:
-            try:
-                sections[region] = read(region)
-            except ProviderError as error:
-                errors[region] = error
-        if not sections:
-            first = next(iter(errors.values()))
-            if all(type(error) is type(first) for error in errors.values()):
-                raise first
-            codes = ", ".join(f"{region} {error.code}" for region, error in errors.items())
-            raise ProviderUnavailable(self.name, f"no region could be read: {codes}")
-        return {
-            "regions": sections,
-            "failed": {region: error.code for region, error in errors.items()},
-            "notes": [str(error) for error in errors.values()],
-            "advisor": None,
-        }
-
 
 def _products(pricing: Any, region: str, filters: Mapping[str, str]) -> list[str]:
     asked = {**filters, "regionCode": region}
@@ -205,7 +174,3 @@ def _products(pricing: Any, region: str, filters: Mapping[str, str]) -> list[str
                 Filters=[{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in asked.items()],
             )
         )
-
-
-def _is_set(secret: SecretStr | None) -> bool:
-    return secret is not None and bool(secret.get_secret_value())

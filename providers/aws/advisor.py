@@ -18,7 +18,13 @@ BANDS = {0: (0.0, 0.05), 1: (0.05, 0.10), 2: (0.10, 0.15), 3: (0.15, 0.20), 4: (
 
 
 def fetch_advisor(http: httpx.Client, provider: str, url: str, regions: Sequence[str]) -> Json:
-    """Region -> machine type -> index of its band, for Linux.
+    """Region -> machine type -> index of its band, for Linux. Raises ProviderError."""
+    entries = fetch_entries(http, provider, url, regions)
+    return {region: {name: entry.get("r") for name, entry in types.items()} for region, types in entries.items()}
+
+
+def fetch_entries(http: httpx.Client, provider: str, url: str, regions: Sequence[str]) -> dict[str, dict[str, Json]]:
+    """Region -> machine type -> {"s": percent saved against on demand, "r": index of its band}, for Linux.
 
     Raises:
         ProviderError: the file cannot be read or holds no such table.
@@ -27,11 +33,14 @@ def fetch_advisor(http: httpx.Client, provider: str, url: str, regions: Sequence
     table = body.get("spot_advisor") if isinstance(body, dict) else None
     if not isinstance(table, dict):
         raise ProviderPayloadInvalid(provider, "the Spot Advisor file holds no 'spot_advisor' map")
-    found = {}
+    found: dict[str, dict[str, Json]] = {}
     for region in regions:
         systems = table.get(region)
         types = systems.get("Linux") if isinstance(systems, dict) else None
-        found[region] = {str(name): entry.get("r") for name, entry in (types or {}).items() if isinstance(entry, dict)}
+        known = types.items() if isinstance(types, dict) else ()
+        found[region] = {
+            str(name): {key: entry.get(key) for key in ("s", "r")} for name, entry in known if isinstance(entry, dict)
+        }
     return found
 
 

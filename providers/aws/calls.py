@@ -95,9 +95,9 @@ def client_factory(
 
 
 @contextmanager
-def closing_client(make_client: ClientFactory, service: str, region: str) -> Iterator[Any]:
+def closing_client(make_client: ClientFactory, service: str, region: str, *, provider: str = PROVIDER) -> Iterator[Any]:
     """A client that gives its connections back at the end."""
-    with our_errors(f"{service} client for {region}"):
+    with our_errors(f"{service} client for {region}", provider=provider):
         client = make_client(service, region)
     try:
         yield client
@@ -105,7 +105,7 @@ def closing_client(make_client: ClientFactory, service: str, region: str) -> Ite
         client.close()
 
 
-def pages(call: Callable[..., Json], key: str, **parameters: Any) -> Iterator[Json]:
+def pages(call: Callable[..., Json], key: str, *, provider: str = PROVIDER, **parameters: Any) -> Iterator[Json]:
     """Every member under `key` of all pages. A page may be empty and still name a next one; "" ends the pages.
 
     Raises:
@@ -120,29 +120,29 @@ def pages(call: Callable[..., Json], key: str, **parameters: Any) -> Iterator[Js
             return
         if token == last:
             break
-    raise ProviderPayloadInvalid(PROVIDER, f"the pages of {key} do not end")
+    raise ProviderPayloadInvalid(provider, f"the pages of {key} do not end")
 
 
 @contextmanager
-def our_errors(where: str) -> Iterator[None]:
+def our_errors(where: str, *, provider: str = PROVIDER) -> Iterator[None]:
     """Turns what boto3 raises into a ProviderError that says where, with the service's code and nothing else of it."""
     try:
         yield
     except ClientError as error:
-        raise _from_code(where, str(error.response.get("Error", {}).get("Code", ""))) from error
+        raise _from_code(provider, where, str(error.response.get("Error", {}).get("Code", ""))) from error
     except (NoCredentialsError, PartialCredentialsError) as error:
-        raise ProviderCredentials(PROVIDER, f"{where}: no complete credentials found") from error
+        raise ProviderCredentials(provider, f"{where}: no complete credentials found") from error
     except ResponseParserError as error:
-        raise ProviderPayloadInvalid(PROVIDER, f"{where}: the answer is not what AWS documents") from error
+        raise ProviderPayloadInvalid(provider, f"{where}: the answer is not what AWS documents") from error
     except BotoCoreError as error:
-        raise ProviderUnavailable(PROVIDER, f"{where}: {type(error).__name__}") from error
+        raise ProviderUnavailable(provider, f"{where}: {type(error).__name__}") from error
 
 
-def _from_code(where: str, code: str) -> ProviderError:
+def _from_code(provider: str, where: str, code: str) -> ProviderError:
     shown = code if re.fullmatch(r"[A-Za-z0-9.]{1,64}", code) else "unreadable error code"
     code = code.removeprefix("Client.").removeprefix("Server.")
     if code in CREDENTIAL_CODES:
-        return ProviderCredentials(PROVIDER, f"{where}: {shown}")
+        return ProviderCredentials(provider, f"{where}: {shown}")
     if code in THROTTLE_CODES:
-        return ProviderRateLimited(PROVIDER, f"{where}: {shown}")
-    return ProviderUnavailable(PROVIDER, f"{where}: {shown}")
+        return ProviderRateLimited(provider, f"{where}: {shown}")
+    return ProviderUnavailable(provider, f"{where}: {shown}")

@@ -6,10 +6,11 @@ Source: AWS Billing documentation of the Price List API and botocore 1.44.8, rea
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -51,13 +52,19 @@ class Dimension(BaseModel):
     effective: date
 
 
-class Product(BaseModel):
-    """One product with its on-demand prices. All attributes are text; an absent one is empty."""
+class Listed(BaseModel):
+    """A product of any service with its on-demand prices. All attributes are text; an absent one is empty."""
 
     model_config = ConfigDict(frozen=True)
 
     sku: str = Field(min_length=1, max_length=64)
     instanceType: str = Field(default="", max_length=64)
+    dimensions: tuple[Dimension, ...] = ()
+
+
+class Product(Listed):
+    """A product of EC2."""
+
     regionCode: str = ""
     locationType: str = ""
     operatingSystem: str = ""
@@ -68,7 +75,6 @@ class Product(BaseModel):
     operation: str = ""
     gpu: str = ""
     volumeApiName: str = ""
-    dimensions: tuple[Dimension, ...] = ()
 
     @property
     def has_gpu(self) -> bool:
@@ -76,14 +82,26 @@ class Product(BaseModel):
         return self.gpu not in ("", "0", "NA")
 
 
+L = TypeVar("L", bound=Listed)
+
+
 def read_products(layout: Layout, listed: Json) -> tuple[list[Product], list[Rejected]]:
-    """All products of a price list and the rows that are none."""
-    readers = {Layout.QUERY: _query_entries, Layout.JSON: _json_entries, Layout.CSV: _csv_entries}
-    products: list[Product] = []
+    """All products of a price list of EC2 and the rows that are none."""
+    return read_listed(Product, layout, listed, csv_fields=CSV_FIELDS)
+
+
+def read_listed(kind: type[L], layout: Layout, listed: Json, *, csv_fields: Mapping[str, str]) -> tuple[list[L], list[Rejected]]:
+    """All products of a service's price list as `kind` and the rows that are none."""
+    readers: dict[Layout, Callable[[Json], Iterator[tuple[str, Json]]]] = {
+        Layout.QUERY: _query_entries,
+        Layout.JSON: _json_entries,
+        Layout.CSV: lambda rows: _csv_entries(rows, csv_fields),
+    }
+    products: list[L] = []
     rejected: list[Rejected] = []
     for name, entry in readers[layout](listed):
         try:
-            products.append(Product.model_validate(entry() if callable(entry) else entry))
+            products.append(kind.model_validate(entry() if callable(entry) else entry))
         except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
             rejected.append(Rejected(reason=MALFORMED, row=name, detail=type(error).__name__))
     return products, rejected
@@ -107,7 +125,7 @@ def on_demand_usd_per_hour(product: Product, *, region: str, today: date) -> Dec
         raise Refused(OUT_OF_SCOPE, f"{product.instanceType}: dedicated hardware")
     if product.regionCode != region or product.locationType not in ("AWS Region", ""):
         raise Refused(OUT_OF_SCOPE, f"{product.instanceType}: sold at another place than {region}")
-    return _price_in_force(product, unit="Hrs", today=today)
+    return price_in_force(product, unit="Hrs", today=today)
 
 
 def gp3_usd_per_gb_month(products: Iterable[Product], *, region: str, today: date) -> Decimal | None:
@@ -115,28 +133,28 @@ def gp3_usd_per_gb_month(products: Iterable[Product], *, region: str, today: dat
     for product in products:
         if product.volumeApiName == "gp3" and product.regionCode == region:
             try:
-                return _price_in_force(product, unit="GB-Mo", today=today)
+                return price_in_force(product, unit="GB-Mo", today=today)
             except Refused:
                 continue
     return None
 
 
-def newest_first(products: Iterable[Product], *, today: date) -> list[Product]:
+def newest_first(products: Iterable[L], *, today: date) -> list[L]:
     """So that of two rows of one machine the newer counts and, of the same day, the dearer: never an old low price."""
 
-    def rank(product: Product) -> tuple[date, Decimal]:
+    def rank(product: L) -> tuple[date, Decimal]:
         in_force = [dimension for dimension in product.dimensions if dimension.effective <= today]
         newest = max((dimension.effective for dimension in in_force), default=date.min)
         try:
-            return newest, _price_in_force(product, unit="Hrs", today=today)
+            return newest, price_in_force(product, unit="Hrs", today=today)
         except Refused:
             return newest, Decimal(0)
 
     return sorted(products, key=rank, reverse=True)
 
 
-def _price_in_force(product: Product, *, unit: str, today: date) -> Decimal:
-    """The one price per unit of the newest term that has begun."""
+def price_in_force(product: Listed, *, unit: str, today: date) -> Decimal:
+    """The one price per unit of the newest term that has begun. Raises Refused."""
     of_unit = [d for d in product.dimensions if d.unit == unit and d.usd is not None and d.begin == "0"]
     begun = [dimension for dimension in of_unit if dimension.effective <= today]
     if not begun:
@@ -181,16 +199,16 @@ def _entry(product: Json, terms: Mapping[str, Json]) -> Json:
     return {**product.get("attributes", {}), "sku": product["sku"], "dimensions": dimensions}
 
 
-def _csv_entries(listed: Json) -> Iterator[tuple[str, Json]]:
+def _csv_entries(listed: Json, fields: Mapping[str, str]) -> Iterator[tuple[str, Json]]:
     """A product may take several rows, one for each of its prices."""
     by_sku: dict[str, list[Mapping[str, str]]] = {}
     for row in listed:
         by_sku.setdefault(row.get("SKU", ""), []).append(row)
     for sku, rows in by_sku.items():
-        yield sku[:64] or "row without SKU", lambda rows=rows: _csv_entry(rows)
+        yield sku[:64] or "row without SKU", lambda rows=rows: _csv_entry(rows, fields)
 
 
-def _csv_entry(rows: list[Mapping[str, str]]) -> Json:
+def _csv_entry(rows: list[Mapping[str, str]], fields: Mapping[str, str]) -> Json:
     dimensions = [
         {
             "unit": row["Unit"],
@@ -201,5 +219,5 @@ def _csv_entry(rows: list[Mapping[str, str]]) -> Json:
         for row in rows
         if row["TermType"] == "OnDemand"
     ]
-    attributes = {name: rows[0].get(column, "") for column, name in CSV_FIELDS.items()}
+    attributes = {name: rows[0].get(column, "") for column, name in fields.items()}
     return {**attributes, "sku": rows[0]["SKU"], "dimensions": dimensions}
