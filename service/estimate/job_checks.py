@@ -1,8 +1,11 @@
 """Combinations of a job that cannot be: each refused with the field and the values that would do."""
 
+from collections.abc import Sequence
+
 from providers.errors import InvalidInput
 from service.domain.workload import Precision, Quantization, Strategy, Task, Technique
 from service.estimate.job import ADAPTER_TECHNIQUES, PREFERENCE_TECHNIQUES, JobShape
+from service.estimate.parallel import TENSOR_DEGREES, tensor_degrees
 
 _ADAPTED = ("q", "k", "v", "o", "mlp", "head", "embed")
 _WEIGHT_ONLY = (Precision.INT8, Precision.INT4, Precision.FP4)
@@ -20,6 +23,23 @@ def check_job(job: JobShape) -> None:
     if job.task is Task.TRAIN:
         _check_technique(job)
         _check_adapters(job)
+
+
+def check_counts(job: JobShape, gpu_counts: Sequence[int]) -> None:
+    """Passes counts of which one at least can be split by a forced tensor parallelism.
+
+    Raises:
+        InvalidInput: none of the stated counts divides the key-value heads.
+    """
+    if job.strategy is not Strategy.TENSOR_PARALLEL or job.task is not Task.INFER:
+        return
+    if not any(count in tensor_degrees(job.model, count) for count in gpu_counts):
+        allowed = [str(count) for count in TENSOR_DEGREES if count in tensor_degrees(job.model, count)]
+        raise InvalidInput(
+            "tensor parallelism over this many GPUs does not divide the key-value heads",
+            pointer="/workload/strategy",
+            allowed=allowed,
+        )
 
 
 def _check_lengths(job: JobShape) -> None:

@@ -7,6 +7,7 @@ from service.domain.estimate import Assumption
 from service.domain.workload import Framework, LossKind, Optimizer, Precision, Quantization, Task, Technique, Workload
 from service.estimate.job import ADAPTER_TECHNIQUES, PREFERENCE_TECHNIQUES, JobShape
 from service.estimate.job_checks import check_job
+from service.estimate.memory_constants import MEMORY
 from service.estimate.model_shape import ModelShape
 from service.estimate.models import resolve_model
 
@@ -76,6 +77,8 @@ def _training(workload: Workload, model: ModelShape, defaults: _Defaults) -> Job
     if technique is Technique.QLORA:
         quantization = defaults.fill("quantization", quantization, Quantization.NF4, "QLoRA paper, arXiv:2305.14314")
     framework = defaults.fill("framework", workload.framework, Framework.HF, "the most used stack for this technique")
+    if not adapters and precision is Precision.BF16:
+        defaults.listed.append(_state_format(framework))
     short = min(_SEQUENCE_LENGTH, model.context or _SEQUENCE_LENGTH)
     decoder = model.kind == "decoder"
     return JobShape(
@@ -105,6 +108,16 @@ def _training(workload: Workload, model: ModelShape, defaults: _Defaults) -> Job
         concurrency=None,
         time_to_first_token_seconds=None,
         time_per_output_token_seconds=None,
+    )
+
+
+def _state_format(framework: Framework) -> Assumption:
+    """How the framework keeps weights, gradients and optimizer states of a full fine-tune: the need doubles with fp32."""
+    kept = "bf16" if MEMORY.frameworks[framework].states_16bit else "fp32"
+    return Assumption(
+        name="state_format",
+        value=kept,
+        source=f"how {framework.value} keeps weights, gradients and optimizer states; ZeRO keeps fp32 whatever the framework",
     )
 
 

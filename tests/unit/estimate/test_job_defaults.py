@@ -6,6 +6,7 @@ import pytest
 
 from providers.errors import InvalidInput, UnknownModel
 from service.domain.workload import Framework, LossKind, Precision, Quantization, Technique, Workload
+from service.estimate.job_checks import check_counts
 from service.estimate.job_defaults import job_shape
 
 
@@ -17,7 +18,7 @@ def test_every_default_of_a_bare_training_job_is_listed_with_its_source():
     job, assumed = job_of(model="llama-3.1-8b", tokens=1e6)
     assert {one.name for one in assumed} == {
         "technique", "precision", "framework", "optimizer", "loss", "sequence_length", "micro_batch_size",
-        "gradient_checkpointing",
+        "gradient_checkpointing", "state_format",
     }  # fmt: skip
     assert all(one.source for one in assumed)
     assert (job.technique, job.precision, job.sequence_length) == (Technique.FULL, Precision.BF16, 2048)
@@ -111,3 +112,19 @@ def test_an_unknown_model_names_the_nearest():
     with pytest.raises(UnknownModel) as refused:
         job_of(model="lama-3.1-8b", tokens=1e6)
     assert "Llama-3.1-8B" in refused.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("framework", "kept"), [("hf", "bf16"), ("torchtune", "bf16"), ("megatron", "fp32"), ("llama_factory", "fp32")]
+)
+def test_the_format_of_the_states_is_told(framework, kept):
+    _, assumed = job_of(model="llama-3.1-8b", framework=framework, tokens=1e6)
+    assert next(one.value for one in assumed if one.name == "state_format") == kept
+
+
+def test_counts_that_no_tensor_split_takes_are_refused():
+    job, _ = job_of(task="infer", model="qwen2.5-7b", strategy="tensor_parallel")
+    check_counts(job, (3, 4))
+    with pytest.raises(InvalidInput) as refused:
+        check_counts(job, (3, 8))  # 4 KV heads
+    assert refused.value.allowed == ("1", "2", "4")
