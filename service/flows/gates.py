@@ -64,7 +64,7 @@ def agree(one: Profile, other: Profile) -> bool:
     """True when two refused batches tell the same story: within a tenth in shapes and in nine of ten medians."""
     if not _near(_shapes(one), _shapes(other)):
         return False
-    near = [_near(left, right) for _, left, right in _median_pairs(one, other, at_least=1)]
+    near = [_near(left, right) for _, left, right, _ in _median_pairs(one, other, at_least=1)]
     return sum(near) >= (1 - AGREEMENT_FRACTION) * len(near)
 
 
@@ -98,25 +98,27 @@ def _shrunk(profile: Profile, before: Profile) -> Refusal | None:
 
 def _moved(profile: Profile, before: Profile) -> Refusal | None:
     """A whole market does not move by a factor of five between two refreshes: a unit changed, or a field."""
-    for name, then, now in _median_pairs(before, profile, at_least=LEAST_OFFERS_FOR_A_MEDIAN):
+    for name, then, now, _ in _median_pairs(before, profile, at_least=LEAST_OFFERS_FOR_A_MEDIAN):
         if _ratio(then, now) > MOST_MEDIAN_MOVE:
             return Refusal("median-moved", f"the median of {name} went from {then:.4g} to {now:.4g} USD per GPU-hour")
     moves: dict[str, list[float]] = {}
-    for name, then, now in _median_pairs(before, profile, at_least=1):
-        moves.setdefault(name.rpartition(" ")[2], []).append(now / then)
+    for name, then, now, offers in _median_pairs(before, profile, at_least=1):
+        moves.setdefault(name.rpartition(" ")[2], []).extend([now / then] * offers)
     for kind, factors in moves.items():
         if (factor := median(factors)) > MOST_MEDIAN_MOVE or factor < 1 / MOST_MEDIAN_MOVE:
             return Refusal("median-moved", f"prices of kind {kind} moved by a factor of {factor:.3g}")
     return None
 
 
-def _median_pairs(one: Profile, other: Profile, *, at_least: int) -> Iterable[tuple[str, float, float]]:
+def _median_pairs(one: Profile, other: Profile, *, at_least: int) -> Iterable[tuple[str, float, float, int]]:
+    """Scope, card and kind; both medians; and how many offers stand behind the thinner one."""
     for scope in sorted(one.keys() & other.keys()):
         left, right = one[scope]["medians"], other[scope]["medians"]
         for key in sorted(left.keys() & right.keys()):
             (then, then_count), (now, now_count) = left[key], right[key]
-            if min(then_count, now_count) >= at_least and then > 0 and now > 0:
-                yield f"{scope} {key.replace('|', ' ')}".strip(), then, now
+            offers = min(then_count, now_count)
+            if offers >= at_least and then > 0 and now > 0:
+                yield f"{scope} {key.replace('|', ' ')}".strip(), then, now, offers
 
 
 def _shapes(profile: Profile) -> int:
