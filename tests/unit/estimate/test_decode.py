@@ -69,6 +69,17 @@ def test_eager_python_hides_the_card_for_small_models():
     assert decode_step_seconds(small, A100, context=64) == pytest.approx(python, rel=0.1)
 
 
+def test_captured_graphs_show_their_gaps_beside_the_cards_work():
+    card = weight_seconds(STEP, A100, TIME) + cache_seconds(STEP, A100, TIME, context=512)
+    gaps = 32 * TIME.decode.seconds_per_layer["vllm"]
+    assert decode_step_seconds(STEP, A100, context=512) == pytest.approx(card + gaps)
+
+
+def test_tensor_parallel_divides_a_prompts_time():
+    long = replace(STEP, prompt=8192)
+    assert prefill_seconds(replace(long, tensor=4), A100) == pytest.approx(prefill_seconds(long, A100) / 4)
+
+
 def test_a_batch_raises_the_rate_and_not_the_step_much():
     one, many = (decode_seconds_per_token(replace(STEP, batch=batch), A100) for batch in (1, 16))
     assert many < one / 8

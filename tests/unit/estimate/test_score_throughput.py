@@ -64,6 +64,12 @@ def test_errors_are_counted_by_class_and_table():
     assert score.groups["a"].median_ape == pytest.approx(15)
 
 
+def test_a_promise_above_the_measurement_is_under_predicted_time():
+    promised, modest = (evaluate_throughput([measured(ROW, error_percent=error)]) for error in (5, -5))
+    assert promised.overall.under_point == 100
+    assert modest.overall.under_point == 0
+
+
 def test_the_safe_value_covers_an_error_within_the_range():
     within, beyond = (evaluate_throughput([measured(ROW, error_percent=error)]) for error in (25, 45))
     assert within.overall.under_safe == 0

@@ -37,6 +37,12 @@ def test_sequences_fill_what_the_weights_leave():
     assert sequences_that_fit(STEP, 40 * GIB) == int(free // each)
 
 
+def test_the_cards_of_a_replica_pool_their_memory():
+    each = (1000 + TIME.serving.kv_output_fraction * 500) * 131072
+    free = TIME.serving.memory_fraction * 2 * 24 * GIB - 2 * 8.03e9
+    assert sequences_that_fit(replace(STEP, tensor=2), 24 * GIB) == int(free // each)
+
+
 def test_no_sequence_fits_beside_weights_that_do_not():
     assert sequences_that_fit(STEP, 16 * GIB) == 0
     with pytest.raises(InvalidInput, match="cannot hold"):
