@@ -70,8 +70,8 @@ def serve(settings: Settings, *, refresh: bool = True) -> None:
     configure_logs()
     listener = _bound(settings.host, settings.port)
     _tell(settings, listener)
-    with listener, _parts(settings) as parts:
-        refresher = _refresher(settings, parts) if refresh else None
+    with listener, open_parts(settings) as parts:
+        refresher = make_refresher(settings, parts) if refresh else None
         if refresher is not None:
             refresher.start()
         config = uvicorn.Config(
@@ -83,8 +83,8 @@ def serve(settings: Settings, *, refresh: bool = True) -> None:
 def work(settings: Settings) -> None:
     """Keeps the prices fresh until a signal comes; of any number of workers one is elected."""
     configure_logs()
-    with _parts(settings) as parts:
-        refresher = _refresher(settings, parts)
+    with open_parts(settings) as parts:
+        refresher = make_refresher(settings, parts)
         ended = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ended.set())
@@ -110,7 +110,7 @@ def build_app(settings: Settings, parts: Parts) -> FastAPI:
 
 
 @contextlib.contextmanager
-def _parts(settings: Settings) -> Iterator[Parts]:
+def open_parts(settings: Settings) -> Iterator[Parts]:
     """The database at its schema, the reference prices in it, and the first snapshot in memory."""
     engine = make_engine(settings.database_url)
     prepare_database(engine)
@@ -128,7 +128,8 @@ def _parts(settings: Settings) -> Iterator[Parts]:
     engine.dispose()
 
 
-def _refresher(settings: Settings, parts: Parts) -> Refresher:
+def make_refresher(settings: Settings, parts: Parts) -> Refresher:
+    """The refresher of every enabled adapter; it does nothing before it is started or asked."""
     adapters = build_adapters(settings)
     return Refresher(
         engine=parts.engine,

@@ -2,7 +2,7 @@
 
 import typer
 
-from service.cli import estimate, offers, openapi, plan, serve
+from service.cli import doctor, estimate, offers, openapi, plan, refresh, serve
 from service.cli.exits import OUR_ERROR, CommandError, report
 
 EPILOG = (
@@ -21,8 +21,10 @@ app = typer.Typer(
 app.command("plan")(plan.plan)
 app.command("offers")(offers.offers)
 app.command("estimate")(estimate.estimate)
+app.command("refresh")(refresh.refresh)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)
+app.command("doctor")(doctor.doctor)
 app.command("openapi")(openapi.openapi)
 
 

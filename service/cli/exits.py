@@ -24,14 +24,19 @@ def report(error: CommandError) -> int:
     return error.code
 
 
-def guarded(action: Callable[[], Any]) -> Any:
-    """What `action` returns; our own errors become a CommandError with the field, the reason and what is allowed."""
+def guarded(action: Callable[[], Any], *, passing: type[Exception] | tuple[type[Exception], ...] = ()) -> Any:
+    """What `action` returns; our own errors become a CommandError with the field, the reason and what is allowed.
+
+    Errors of the classes in `passing` are left to the caller.
+    """
     from pydantic import ValidationError
 
     from providers.errors import InvalidInput, OptimizerError
 
     try:
         return action()
+    except passing:
+        raise
     except InvalidInput as error:
         hint = f"Did you mean: {', '.join(error.allowed)}" if error.allowed else ""
         where = f"{error.pointer}: " if error.pointer else ""

@@ -1,0 +1,135 @@
+"""Where a command's prices come from: a server (GPUPLAN_URL), the local database, or the shipped list when there is none."""
+
+import os
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from service.cli.exits import CommandError, guarded
+
+if TYPE_CHECKING:
+    from service.domain.offers import OfferPage
+    from service.domain.plan import Plan
+    from service.domain.request import PlanRequest
+
+
+class OpenMarket(Protocol):
+    """What the commands ask of prices, wherever they are."""
+
+    def plan(self, request: "PlanRequest") -> "Plan":
+        """The plan of a checked request."""
+
+    def offers(self, query: dict[str, Any]) -> "OfferPage":
+        """The first page of the offers that meet a query, by the names of `GET /offers`."""
+
+
+def open_market() -> OpenMarket:
+    """The market of a server when GPUPLAN_URL names one, else that of this machine."""
+    if url := os.environ.get("GPUPLAN_URL"):
+        from service.cli.remote import RemoteMarket
+
+        return RemoteMarket(url)
+    return LocalMarket()
+
+
+class LocalMarket:
+    """Prices of this machine, read without the database layer: a cold command stays quick and small."""
+
+    def __init__(self) -> None:
+        from service.cli.settings import settings_with
+        from service.flows.snapshot import Snapshot, load_snapshot_cold
+        from service.flows.status import disabled_feeds
+        from service.store.errors import SchemaOutdated
+
+        self._settings = settings_with()
+        self._now = datetime.now(UTC)
+        self._snapshot: Snapshot
+        if is_absent(self._settings.database_url):
+            self._snapshot = _shipped_prices(self._now)
+            return
+        try:
+            self._snapshot = guarded(
+                lambda: load_snapshot_cold(self._settings.database_url, now=self._now, left_out=disabled_feeds(self._settings)),
+                passing=SchemaOutdated,
+            )
+        except SchemaOutdated as error:
+            raise CommandError(str(error), hint="gpuplan refresh brings the database to this version and reads prices") from error
+
+    def plan(self, request: "PlanRequest") -> "Plan":
+        """The plan on the stored prices; `as_of` reads them as they were."""
+        from service.flows.plan import check_request, make_plan
+
+        check_request(request, self._now)
+        if request.as_of is not None:
+            return self._plan_as_of(request, request.as_of)
+        return make_plan(
+            request,
+            self._snapshot.market,
+            now=self._now,
+            pools=self._snapshot.pools,
+            default_sensitivity=self._settings.default_sensitivity,
+        )
+
+    def _plan_as_of(self, request: "PlanRequest", as_of: datetime) -> "Plan":
+        from service.flows.plan import make_plan_as_of
+        from service.flows.status import feed_settings
+        from service.store.engine import make_engine
+
+        engine = make_engine(self._settings.database_url)
+        try:
+            return make_plan_as_of(
+                engine,
+                request,
+                as_of,
+                now=self._now,
+                known=feed_settings(self._settings),
+                default_sensitivity=self._settings.default_sensitivity,
+            )
+        finally:
+            engine.dispose()
+
+    def offers(self, query: dict[str, Any]) -> "OfferPage":
+        """The first page of the stored offers that meet the query."""
+        from service.domain.offers import OffersQuery
+        from service.flows.offers import list_offers
+
+        return list_offers(self._snapshot.market, OffersQuery.model_validate({**query, **_as_text(query)}))
+
+
+def _as_text(query: dict[str, Any]) -> dict[str, Any]:
+    """Figures as a query string writes them: one way of reading them for both doors."""
+    return {name: f"{value:.9f}".rstrip("0").rstrip(".") for name, value in query.items() if isinstance(value, float)}
+
+
+def is_absent(database_url: str) -> bool:
+    """True when the database is a file that does not exist yet."""
+    from pathlib import Path
+
+    scheme, _, path = database_url.partition("///")
+    return scheme.startswith("sqlite") and not Path(path.partition("?")[0]).exists()
+
+
+def _shipped_prices(now: datetime) -> Any:
+    """The reference list alone, when nothing was ever stored here."""
+    import httpx
+
+    from providers.reference import Reference
+    from service.flows.snapshot import Snapshot
+    from service.solver.market import FeedStatus, Market, pack_offers, unpack
+
+    print(
+        "No stored prices yet: this is the dated list shipped with gpuplan. `gpuplan refresh` reads live ones.", file=sys.stderr
+    )
+    adapter = Reference()
+    with httpx.Client() as http:  # the list is a file: nothing is asked of it
+        batch = adapter.parse(adapter.fetch(http), now)
+    status = FeedStatus(
+        name=adapter.name,
+        last_success_at=now,
+        last_attempt_at=now,
+        interval_seconds=adapter.default_interval_seconds,
+        offers=len(batch.offers),
+        rejected=len(batch.rejected),
+    )
+    columns = {adapter.name: unpack(pack_offers(batch.offers))}
+    return Snapshot(market=Market.build(columns, [status], snapshot_id="shipped", as_of=now), pools={})
