@@ -12,6 +12,7 @@ from service.estimate.train_step import Layout, TrainStep, adapted_layers
 _SHARDING = {"single": "none", "ddp": "none", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3", "fsdp": "fsdp"}
 _DEGREES = ("tensor_parallel", "pipeline_parallel", "replicas", "context_parallel")
 FUSED_FRAMEWORKS = (Framework.MEGATRON, Framework.LLM_FOUNDRY, Framework.UNSLOTH)  # kernels fused by hand
+ANSWERED_IN_ONE_PASS = ("encoder", "diffusion")  # a request is read, not continued token by token
 _BYTES_OF_CACHE = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5, "fp4": 0.5}
 
 
@@ -91,7 +92,7 @@ def infer_step(job: JobShape, *, tensor: int, pipeline: int = 1, interconnect: I
         quantization=job.quantization.value if job.quantization else None,
         kv_bytes=_BYTES_OF_CACHE.get(job.kv_cache_precision.value, 2.0),
         prompt=max(1, job.prompt_tokens),
-        answer=max(1, job.output_tokens),
+        answer=1 if job.model.kind in ANSWERED_IN_ONE_PASS else max(1, job.output_tokens),
         tensor=tensor,
         pipeline=pipeline,
         nvlink=_has_nvlink(interconnect, tensor),

@@ -47,8 +47,8 @@ def train_seconds_per_token(
     layout = layout_of(strategy, gpu_count=gpu_count, nodes=nodes, interconnect=interconnect, fabric=fabric)
     step = train_step(job, layout)
     parts = step_time(step, rates_of(gpu, constants), constants)
-    error = constants.error["train_preference" if step.preference else f"train_{step.technique}"]
-    return TimeEstimate(seconds_per_unit=spread(parts.total / layout.gpus, error), bound=parts.bound)
+    kind = "diffusion" if job.model.kind == "diffusion" else "train_preference" if step.preference else f"train_{step.technique}"
+    return TimeEstimate(seconds_per_unit=spread(parts.total / layout.gpus, constants.error[kind]), bound=parts.bound)
 
 
 def relative_speed(gpu: Gpu, reference: Gpu, constants: TimeConstants = TIME) -> float:

@@ -71,11 +71,12 @@ def serve(
         constants=constants,
     )
     met = load is not None
-    return _estimate(load or batch_time(step, rates, constants, batch=1), replicas, met, constants)
+    error = constants.error["diffusion" if job.model.kind == "diffusion" else "serving"]
+    return _estimate(load or batch_time(step, rates, constants, batch=1), replicas, met, error)
 
 
-def _estimate(load: BatchTime, replicas: int, meets_targets: bool, constants: TimeConstants) -> ServingEstimate:
-    seconds = spread(load.token_seconds / load.batch / replicas, constants.error["serving"])
+def _estimate(load: BatchTime, replicas: int, meets_targets: bool, error: tuple[float, float]) -> ServingEstimate:
+    seconds = spread(load.token_seconds / load.batch / replicas, error)
     tokens = Range(low=1 / seconds.high, mid=1 / seconds.mid, high=1 / seconds.low)
     requests = Range(low=tokens.low / load.answer, mid=tokens.mid / load.answer, high=tokens.high / load.answer)
     return ServingEstimate(

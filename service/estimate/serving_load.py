@@ -23,6 +23,7 @@ class BatchTime:
     prompt_seconds: float  # prefill of one prompt
     step_seconds: float
     answer: int
+    stages: int  # of a pipeline: a prompt passes them one after the other
     bound: str  # compute, bandwidth, launch, communication
 
     @property
@@ -31,7 +32,7 @@ class BatchTime:
 
     @property
     def first_token_seconds(self) -> float:
-        return self.prompt_seconds + self.step_seconds
+        return self.prompt_seconds * self.stages + self.step_seconds
 
     @property
     def tokens_per_second(self) -> float:
@@ -65,6 +66,8 @@ def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIM
     cards = step.tensor * step.pipeline
     compute_rate = _compute_rate(step, rates, constants) * cards
     prompt_flops = (2.0 * shape.params_active + 2.0 * shape.layers * shape.q_width * step.prompt) * step.prompt
+    if shape.kind == "diffusion":
+        prompt_flops *= cost.diffusion_passes
     context = step.prompt + step.answer / 2.0
     cache = kv_bytes_read(step, context) * batch
     weights = weight_bytes_read(step, rows=batch) / kernel_share(step, constants)
@@ -78,6 +81,7 @@ def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIM
     return BatchTime(
         batch=batch,
         prompt_seconds=prompt_flops / compute_rate + exchange * step.prompt,
+        stages=step.pipeline,
         step_seconds=overlapped + launch + waiting,
         answer=step.answer,
         bound=max(parts, key=parts.__getitem__),

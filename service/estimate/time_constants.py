@@ -142,6 +142,7 @@ class Serving:
     step_overhead_relative: float
     tensor_exposed: float
     kv_output_fraction: float
+    diffusion_passes: float
     max_sequences: float
     max_sequences_experts: float
 

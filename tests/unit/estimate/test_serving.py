@@ -142,3 +142,25 @@ def test_narrower_weights_serve_more_where_the_card_computes_them():
         served(job(precision=precision, framework="tensorrt_llm"), H100).tokens_per_second.mid for precision in ("bf16", "fp8")
     ]
     assert rates[1] > rates[0]
+
+
+def test_an_encoder_answers_in_one_pass():
+    # no token is generated: a request takes its prompt, whatever answer length is asked for
+    short, long = (
+        served(job(model="BGE-large-en", prompt_tokens=256, output_tokens=tokens, framework="hf")) for tokens in (1, 200)
+    )
+    assert short.requests_per_second.mid == long.requests_per_second.mid
+    assert short.requests_per_second.mid == short.tokens_per_second.mid
+
+
+def test_stages_of_a_pipeline_lengthen_the_first_token_and_share_the_load():
+    step = replace(STEP, prompt=4096)
+    whole, staged = (batch_time(replace(step, pipeline=stages), rates_of(A100), batch=8) for stages in (1, 4))
+    assert staged.prompt_seconds == pytest.approx(whole.prompt_seconds / 4)
+    assert staged.first_token_seconds > whole.prompt_seconds
+    assert staged.tokens_per_second > whole.tokens_per_second
+
+
+def test_an_image_takes_many_passes_and_a_wide_range():
+    estimate = served(job(model="SDXL-1.0", framework="hf", prompt_tokens=1024, precision="fp16"))
+    assert estimate.requests_per_second.high / estimate.requests_per_second.low > 5
