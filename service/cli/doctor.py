@@ -90,7 +90,8 @@ def _providers(settings: "Settings") -> Iterator[Finding]:
         variable = f"{PREFIX}PROVIDERS__{adapter.name.upper()}__"
         missing = adapter.missing_credentials()
         if not is_enabled(settings, adapter):
-            yield Finding(what, GOOD, "disabled", f"{variable}ENABLED=true turns it on")
+            turned_on = "PATH=FILE.csv" if adapter.name == "price_file" else "ENABLED=true"
+            yield Finding(what, GOOD, "disabled", f"{variable}{turned_on} turns it on")
         elif missing:
             yield Finding(what, WARNING, missing, f"set it under {variable}…, or {variable}ENABLED=false")
         else:
