@@ -4,14 +4,29 @@ from providers.aws import Aws
 from providers.azure import Azure
 from providers.azureml import AzureMl
 from providers.base import Adapter
+from providers.colab import Colab
 from providers.errors import InvalidInput
+from providers.kaggle import Kaggle
 from providers.lambda_cloud import LambdaCloud
 from providers.price_file import PriceFile
 from providers.reference import Reference
 from providers.runpod import RunPod
+from providers.sagemaker import SageMaker
 from providers.vast import Vast
 
-ADAPTERS: tuple[type[Adapter], ...] = (LambdaCloud, RunPod, Vast, Aws, Reference, PriceFile, Azure, AzureMl)
+ADAPTERS: tuple[type[Adapter], ...] = (
+    LambdaCloud,
+    RunPod,
+    Vast,
+    Aws,
+    SageMaker,
+    Azure,
+    AzureMl,
+    Colab,
+    Kaggle,
+    Reference,
+    PriceFile,
+)
 _BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 
 

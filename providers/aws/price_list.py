@@ -219,5 +219,5 @@ def _csv_entry(rows: list[Mapping[str, str]], fields: Mapping[str, str]) -> Json
         for row in rows
         if row["TermType"] == "OnDemand"
     ]
-    attributes = {name: rows[0].get(column, "") for column, name in fields.items()}
+    attributes = {name: rows[0][column] for column, name in fields.items() if column in rows[0]}
     return {**attributes, "sku": rows[0]["SKU"], "dimensions": dimensions}

@@ -54,6 +54,9 @@ PAYLOADS = {
     "runpod (with a key)": lambda: runpod_payload(SecretStr(SECRET)),
     "vast": lambda: {"answers": [fixture("vast/bundles.json")]},
     "aws": lambda: fixture("aws_payload.json"),
+    "sagemaker": lambda: fixture("sagemaker_payload.json"),
+    "colab": lambda: local_payload("colab", {}),
+    "kaggle": lambda: local_payload("kaggle", {}),
     "reference": lambda: local_payload("reference", {}),
     "azure": lambda: {"items": fixture("azure/retail.json")["Items"]},
     "azureml": lambda: {"items": fixture("azure/retail.json")["Items"]},
@@ -175,7 +178,7 @@ def test_a_payload_that_is_junk_is_refused_with_its_own_error(case, junk):
         adapter(case).parse(junk, NOW)
 
 
-OWN_ENVELOPE = {"aws": 3}  # so many levels of the payload are written by `fetch` itself, not by the provider
+OWN_ENVELOPE = {"aws": 3, "sagemaker": 3}  # so many levels of the payload are written by `fetch` itself, not by the provider
 
 
 def spots_in(value, path=(), depth=9):

@@ -10,7 +10,10 @@ from providers.registry import ADAPTERS, adapter_named
 
 
 def test_the_order_is_that_of_the_markets():
-    assert [adapter.name for adapter in ADAPTERS][:6] == ["lambda", "runpod", "vast", "aws", "reference", "price_file"]
+    order = "lambda runpod vast aws sagemaker gcp vertex azure azureml colab kaggle reference price_file".split()
+    names = [adapter.name for adapter in ADAPTERS]
+    assert names == [name for name in order if name in names]
+    assert {"lambda", "runpod", "vast", "aws", "sagemaker", "colab", "kaggle", "reference", "price_file"} <= set(names)
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
@@ -20,7 +23,7 @@ def test_an_adapter_keeps_its_contract(adapter):
     assert adapter.default_interval_seconds >= 60
     made = adapter()  # every setting has a default: without any it says what is missing, or runs
     assert bool(made.missing_credentials()) >= adapter.needs_key
-    if not made.missing_credentials() and adapter.name in ("reference",):
+    if not made.missing_credentials() and adapter.name in ("reference", "colab", "kaggle"):
         with httpx.Client(transport=httpx.MockTransport(lambda request: pytest.fail("it needs no network"))) as http:
             assert made.fetch(http)
 
