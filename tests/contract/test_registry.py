@@ -10,7 +10,8 @@ from providers.registry import ADAPTERS, adapter_named
 
 
 def test_the_order_is_that_of_the_markets():
-    order = "lambda runpod vast aws sagemaker gcp vertex azure azureml colab kaggle reference price_file".split()
+    order = ["lambda", "runpod", "vast", "aws", "sagemaker", "gcp", "vertex", "azure", "azureml"]
+    order += ["colab", "kaggle", "reference", "price_file"]
     names = [adapter.name for adapter in ADAPTERS]
     assert names == [name for name in order if name in names]
     assert {"lambda", "runpod", "vast", "aws", "sagemaker", "colab", "kaggle", "reference", "price_file"} <= set(names)
