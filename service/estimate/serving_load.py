@@ -1,5 +1,6 @@
 """Load of one serving replica: how many sequences fit, and how long a token takes at a batch."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor
 
@@ -58,34 +59,45 @@ def sequences_that_fit(step: InferStep, usable_bytes: float, constants: TimeCons
 
 
 def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIME, *, batch: int) -> BatchTime:
-    """Wall seconds of one replica at `batch` sequences of continuous batching.
+    """Wall seconds of one replica at `batch` sequences of continuous batching."""
+    return load_curve(step, rates, constants)(batch)
+
+
+def load_curve(step: InferStep, rates: CardRates, constants: TimeConstants = TIME) -> Callable[[int], BatchTime]:
+    """The times of one replica as a function of its batch; what does not depend on the batch is worked out once.
 
     The stages of a pipeline work on parts of the batch at the same time, so that each reads its weights once per part.
     """
     cost, shape = constants.serving, step.shape
     cards = step.tensor * step.pipeline
     compute_rate = _compute_rate(step, rates, constants) * cards
-    prompt_flops = (2.0 * shape.params_active + 2.0 * shape.layers * shape.q_width * step.prompt) * step.prompt
-    if shape.kind == "diffusion":
-        prompt_flops *= cost.diffusion_passes
-    context = step.prompt + step.answer / 2.0
-    cache = kv_bytes_read(step, context) * batch
-    weights = weight_bytes_read(step, rows=batch) / kernel_share(step, constants)
-    memory = (weights / step.tensor + cache / cards) / rates.streamed
-    compute = 2.0 * shape.params_active * batch / compute_rate
-    launch = shape.layers * seconds_per_layer(step, constants) * cost.step_overhead_relative
+    row_seconds = 2.0 * shape.params_active / compute_rate
     exchange = exchange_seconds_per_token(step, rates, constants)
-    waiting = exchange * batch
-    parts = {"compute": compute, "bandwidth": memory, "launch": launch, "communication": waiting}
-    overlapped = max(memory, compute) + cost.overlap_rest * min(memory, compute)
-    return BatchTime(
-        batch=batch,
-        prompt_seconds=prompt_flops / compute_rate + exchange * step.prompt,
-        stages=step.pipeline,
-        step_seconds=overlapped + launch + waiting,
-        answer=step.answer,
-        bound=max(parts, key=parts.__getitem__),
-    )
+    passes = cost.diffusion_passes if shape.kind == "diffusion" else 1.0
+    prompt_flops = (2.0 * shape.params_active + 2.0 * shape.layers * shape.q_width * step.prompt) * step.prompt * passes
+    prompt_seconds = prompt_flops / compute_rate + exchange * step.prompt
+    cache_seconds = kv_bytes_read(step, step.prompt + step.answer / 2.0) / cards / rates.streamed
+    read_rate = kernel_share(step, constants) * step.tensor * rates.streamed
+    all_weights = weight_bytes_read(step, rows=1) / read_rate
+    launch = shape.layers * seconds_per_layer(step, constants) * cost.step_overhead_relative
+
+    def at(batch: int) -> BatchTime:
+        weights = weight_bytes_read(step, rows=batch) / read_rate if shape.is_moe else all_weights
+        memory = weights + cache_seconds * batch
+        compute = row_seconds * batch
+        waiting = exchange * batch
+        overlapped = max(memory, compute) + cost.overlap_rest * min(memory, compute)
+        parts = ((compute, "compute"), (memory, "bandwidth"), (launch, "launch"), (waiting, "communication"))
+        return BatchTime(
+            batch=batch,
+            prompt_seconds=prompt_seconds,
+            step_seconds=overlapped + launch + waiting,
+            answer=step.answer,
+            stages=step.pipeline,
+            bound=max(parts)[1],
+        )
+
+    return at
 
 
 def exchange_seconds_per_token(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:
@@ -93,7 +105,10 @@ def exchange_seconds_per_token(step: InferStep, rates: CardRates, constants: Tim
     if step.tensor <= 1:
         return 0.0
     sent = 2.0 * step.shape.layers * step.shape.hidden * BYTES_16BIT * 2.0 * (step.tensor - 1) / step.tensor / step.pipeline
-    return constants.serving.tensor_exposed * sent / tensor_link(step.nvlink, step.tensor, rates, constants)
+    has_nvlink = rates.nvlink > 0 and step.nvlink is not False
+    # over NVLink an all-reduce waits for its cards more than for its bytes; a slow link is all bytes
+    exposed = constants.serving.tensor_exposed if has_nvlink else 1.0
+    return exposed * sent / tensor_link(step.nvlink, step.tensor, rates, constants)
 
 
 def _compute_rate(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:
@@ -129,8 +144,10 @@ def largest_batch_within(
     and every second try halves the rest.
     """
 
+    at = load_curve(step, rates, constants)
+
     def tried(batch: int) -> tuple[BatchTime, float]:
-        load = batch_time(step, rates, constants, batch=batch)
+        load = at(batch)
         first = load.first_token_seconds / time_to_first_token_seconds if time_to_first_token_seconds else 0.0
         token = load.token_seconds / time_per_output_token_seconds if time_per_output_token_seconds else 0.0
         return load, max(first, token)
