@@ -18,7 +18,8 @@ _BITSANDBYTES = ("nf4", "nf4_double")
 def kept_per_token_and_layer(setup: MemorySetup) -> float:
     """Bytes per token that one layer keeps when nothing is recomputed."""
     total = _norms(setup) + _projection_inputs(setup) + _attention(setup) + _mlp(setup)
-    if setup.quantization in _BITSANDBYTES and setup.framework is not Framework.TORCHTUNE:
+    keeps_inputs = setup.framework is not Framework.TORCHTUNE and not setup.facts.fused_kernels
+    if setup.quantization in _BITSANDBYTES and keeps_inputs:
         total += _quantised_inputs(setup)
     if setup.adapters is not None:
         total += _adapter_inputs(setup, setup.adapters)
@@ -30,15 +31,18 @@ def _width_bytes(setup: MemorySetup) -> float:
 
 
 def _fused(setup: MemorySetup) -> bool:
-    return setup.compiled or setup.recompute is Recompute.SELECTIVE
+    return setup.compiled or setup.facts.fused_kernels or setup.recompute is Recompute.SELECTIVE
 
 
 def _norms(setup: MemorySetup) -> float:
-    """Norms of a layer: an eager RMSNorm keeps an fp32 copy, and its normalised input when its scale is trained."""
+    """Norms of a layer: an eager RMSNorm keeps an fp32 copy, and its normalised input when its scale is trained.
+
+    Autocast computes norms in fp32.
+    """
     each, widths = _width_bytes(setup), setup.shape.norms_per_layer * setup.shape.hidden
     if setup.shape.norm == "rms" and not _fused(setup):
         return widths * (_FP32 + (each if setup.adapters is None else 0.0))
-    return widths * each
+    return widths * (_FP32 if setup.regime is Regime.AUTOCAST else each)
 
 
 def _projection_inputs(setup: MemorySetup) -> float:
@@ -54,7 +58,7 @@ def _attention(setup: MemorySetup) -> float:
     total = each * (2 * shape.q_width + 2 * kv) + _ROW_STATISTICS * shape.heads
     stores = setup.attention is AttentionKernel.EAGER
     if stores or (shape.score_softcap and setup.attention is AttentionKernel.SDPA):
-        total += 3 * each * shape.heads * setup.sequence
+        total += setup.constants.scores_bytes[setup.regime.value] * shape.heads * setup.sequence
     return total
 
 
@@ -86,6 +90,8 @@ def _adapter_inputs(setup: MemorySetup, adapters: Adapters) -> float:
     if adapters.kind == "adapter_v2":
         return setup.constants.training.adapter_v2_bytes * outputs
     if adapters.kind == "adapter":
+        return 0.0
+    if facts.fused_kernels:
         return 0.0
     each = float(facts.adapter_bytes) + (_HALF + _DROPOUT_MASK if facts.adapter_dropout else 0.0)
     targets = adapters.targets

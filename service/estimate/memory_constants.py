@@ -74,6 +74,7 @@ class FrameworkFacts:
     merged_qkv_adapter: bool = False
     upcasts_4bit: bool = False
     offloads_checkpoints: bool = False
+    fused_kernels: bool = False
     quantises_head: bool = False
     loads_whole: bool = False  # the whole model stands on every GPU before it is sharded
     accumulates: bool = False  # gradients live through the forward pass
@@ -121,6 +122,7 @@ class MemoryConstants:
 
     bytes_per_weight: Mapping[str, float]
     optimizer_bytes: Mapping[str, float]
+    scores_bytes: Mapping[str, float]
     logits_bytes: Mapping[str, float]
     training: TrainingConstants
     inference: InferenceConstants
@@ -153,6 +155,7 @@ def constants_from(raw: Mapping[str, Any]) -> MemoryConstants:
     return MemoryConstants(
         bytes_per_weight=MappingProxyType(raw["bytes_per_weight"]),
         optimizer_bytes=MappingProxyType(raw["optimizer_bytes"]),
+        scores_bytes=MappingProxyType(raw["scores_bytes"]),
         logits_bytes=MappingProxyType(raw["logits_bytes"]),
         training=TrainingConstants(**raw["training"]),
         inference=InferenceConstants(**raw["inference"]),

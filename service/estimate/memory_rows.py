@@ -129,7 +129,8 @@ def _training(row: Row, shape: ModelShape, framework: Framework, ways: Paralleli
     optimizer, in_backward, on_host = _optimizer(row)
     precision = text_of(row, "precision").lower()
     facts = MEMORY.frameworks[framework]
-    adapters = _adapters(row)
+    adapters, is_older = _adapters(row), _is_older(row, shape, framework)
+    keeps_gradients = is_older and framework is Framework.HF  # torch before 2.0 zeroed gradients and did not free them
     return MemorySetup(
         shape=shape,
         framework=framework,
@@ -144,14 +145,15 @@ def _training(row: Row, shape: ModelShape, framework: Framework, ways: Paralleli
         attention=_attention(row),
         compiled="compile" in notes and "eager" not in notes,
         recompute={"1": Recompute.FULL, "sel": Recompute.SELECTIVE}.get(text_of(row, "grad_checkpointing"), Recompute.NONE),
-        loss=_loss(framework, notes, is_older=_is_older(row, shape, framework)),
+        loss=_loss(framework, notes, is_older=is_older),
         adapters=adapters,
         optimizer=optimizer,
         optimizer_in_backward=in_backward,
         optimizer_on_host=on_host,
         activations_on_host="activation offload" in notes,
-        accumulates=ways.strategy in (Strategy.ZERO2, Strategy.ZERO3),
-        older_library=_is_older(row, shape, framework),
+        weights_on_host=on_host and ways.shards_weights and "offload of parameters" in notes,
+        accumulates="accumul" in notes or ways.strategy in (Strategy.ZERO2, Strategy.ZERO3) or keeps_gradients,
+        older_library=is_older,
         reading=_reading(row),
         card_gib=card_gib,
     )

@@ -76,6 +76,7 @@ class MemorySetup:
     optimizer_in_backward: bool = False
     optimizer_on_host: bool = False  # states paged or offloaded to the host
     activations_on_host: bool = False
+    weights_on_host: bool = False  # sharded weights are fetched layer by layer
     accumulates: bool = False  # gradients live through the forward pass
     variable_length: bool = False
     older_library: bool = False

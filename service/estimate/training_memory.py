@@ -51,7 +51,7 @@ def _static(setup: MemorySetup, weights: WeightBytes, trained: TrainedBytes) -> 
     shards = ways.shard_degree if ways.shards_weights else 1
     half_copy = 2.0 * setup.shape.params_total if _caches_casts(setup) else 0.0
     return {
-        "weights": (resident + frozen) / shards,
+        "weights": 0.0 if setup.weights_on_host else (resident + frozen) / shards,
         "adapters": trained.adapters,
         "optimizer": trained.optimizer,
         "master_copy": trained.master_copy,

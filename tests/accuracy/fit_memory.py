@@ -29,7 +29,7 @@ PRICE = 0.002  # of a squared log change of a constant: one that no row decides 
 STEPS = (0.6, 0.8, 0.9, 1.1, 1.25, 1.6)
 ROUNDS = 2
 PRIOR = {
-    "training.one_live_layer": 1.0,
+    "training.one_live_layer": 1.5,
     "training.selective_kept": 0.5,
     "training.selective_eager": 1.0,
     "training.bnb_gated": 1.0,
