@@ -8,15 +8,17 @@ from typing import Any
 from providers.errors import InvalidInput, OptimizerError
 from service.estimate.card_rates import rates_of
 from service.estimate.decode import decode_seconds_per_token
+from service.estimate.infer_step import weight_bytes_resident
 from service.estimate.prefill import prefill_seconds
 from service.estimate.row_cells import Row, number_of, text_of
 from service.estimate.runtime import step_time
 from service.estimate.score_memory import GROUPS, NOT_SCORED, WORST_ROWS, FailedRow, GroupScore
 from service.estimate.serving_load import batch_time, sequences_that_fit
-from service.estimate.throughput_rows import ReadRow, read_row
+from service.estimate.throughput_rows import PHASES, ReadRow, read_row, technique_of
 from service.estimate.time_constants import TIME, TimeConstants
 from service.estimate.train_step import TrainStep
 
+CLASSES = ("train", "train_full", "train_lora", "train_qlora", "decode", "prefill", "serving")
 TAIL = 0.9
 TOKENS_COLUMN = "tokens_per_s_per_gpu"
 
@@ -48,6 +50,8 @@ class ThroughputScore:
     failures: tuple[FailedRow, ...]
     overall: GroupScore
     classes: Mapping[str, GroupScore]
+    class_rows: Mapping[str, int]  # of the rows given, by what they say of themselves
+    class_failed: Mapping[str, int]
     groups: Mapping[str, GroupScore]  # by table or framework, where asked
 
     def as_json(self) -> dict[str, Any]:
@@ -61,12 +65,17 @@ class ThroughputScore:
             "failed": len(self.failures),
             "failures": [{"id": failure.id, "reason": failure.reason} for failure in self.failures],
             **whole,
-            "classes": {name: score.as_json() for name, score in self.classes.items()},
+            "classes": {name: self._class_json(name) for name in self.classes},
             "groups": {name: score.as_json() for name, score in self.groups.items()},
             "worst": [
                 {"id": row.id, "table": row.table, "error_percent": row.error_percent, "notes": list(row.notes)} for row in worst
             ],
         }
+
+    def _class_json(self, name: str) -> dict[str, Any]:
+        """The keys of the whole, of one class."""
+        score = self.classes[name].as_json()
+        return {"rows": self.class_rows[name], "scored": score["count"], "failed": self.class_failed[name], **score}
 
 
 def evaluate_throughput(
@@ -88,9 +97,10 @@ def evaluate_throughput(
         raise InvalidInput("the grouping is not known", pointer="/by", allowed=GROUPS)
     scored: list[ScoredRow] = []
     failures: list[FailedRow] = []
-    count = 0
-    for row in rows:
-        count += 1
+    all_kinds: list[str] = []
+    failed_kinds: list[str] = []
+    for count, row in enumerate(rows, start=1):
+        all_kinds.append(kind_of_row(row))
         if text_of(row, "confidence").upper() == NOT_SCORED:
             continue
         name = text_of(row, "id") or f"row {count}"
@@ -98,12 +108,15 @@ def evaluate_throughput(
             scored.append(_scored(name, row, hide_framework, constants))
         except (OptimizerError, ValueError, ZeroDivisionError, OverflowError) as error:
             failures.append(FailedRow(id=name, reason=str(error)))
+            failed_kinds.append(all_kinds[-1])
     return ThroughputScore(
-        rows=count,
+        rows=len(all_kinds),
         scored=tuple(scored),
         failures=tuple(failures),
         overall=_group_score(scored),
-        classes=_classes(scored),
+        classes={name: _group_score([row for row in scored if belongs(row.kind, name)]) for name in CLASSES},
+        class_rows={name: sum(belongs(kind, name) for kind in all_kinds) for name in CLASSES},
+        class_failed={name: sum(belongs(kind, name) for kind in failed_kinds) for name in CLASSES},
         groups=_groups(scored, by),
     )
 
@@ -117,9 +130,9 @@ def tokens_per_second_per_gpu(read: ReadRow, constants: TimeConstants = TIME) ->
     cards = step.tensor * step.pipeline
     if read.phase == "serving":
         fitting = sequences_that_fit(step, rates.usable_bytes, constants)
-        if fitting < 1:
-            raise InvalidInput("the memory cannot hold the weights and one sequence")
-        batch = min(step.batch, fitting) if step.batch else fitting
+        if weight_bytes_resident(step) > rates.usable_bytes * cards:
+            raise InvalidInput("the memory cannot hold the weights")
+        batch = max(1, min(step.batch, fitting) if step.batch else fitting)
         return batch_time(step, rates, constants, batch=batch).tokens_per_second / cards
     step = replace(step, batch=max(1, step.batch))
     if read.phase == "prefill":
@@ -127,9 +140,15 @@ def tokens_per_second_per_gpu(read: ReadRow, constants: TimeConstants = TIME) ->
     return 1.0 / decode_seconds_per_token(step, rates, constants) / cards
 
 
-def class_of(read: ReadRow) -> str:
-    """Throughput class of a row."""
-    return f"train_{read.step.technique}" if isinstance(read.step, TrainStep) else read.phase
+def kind_of_row(row: Row) -> str:
+    """Throughput class of a row by its phase and technique; the phase as written where it is not known."""
+    phase = text_of(row, "phase")
+    return f"train_{technique_of(row)}" if phase == "train" else PHASES.get(phase, phase)
+
+
+def belongs(kind: str, name: str) -> bool:
+    """The class `train` holds all of its kinds."""
+    return kind == name or kind.startswith(f"{name}_")
 
 
 def _scored(name: str, row: Row, hide_framework: bool, constants: TimeConstants) -> ScoredRow:
@@ -138,7 +157,7 @@ def _scored(name: str, row: Row, hide_framework: bool, constants: TimeConstants)
     if not measured > 0.0:
         raise InvalidInput(f"the column {TOKENS_COLUMN} holds no rate above 0")
     estimated = tokens_per_second_per_gpu(read, constants)
-    kind = class_of(read)
+    kind = kind_of_row(row)
     return ScoredRow(
         id=name,
         kind=kind,
@@ -149,11 +168,6 @@ def _scored(name: str, row: Row, hide_framework: bool, constants: TimeConstants)
         estimated_low=estimated / constants.error[kind][1],
         notes=read.notes,
     )
-
-
-def _classes(rows: list[ScoredRow]) -> dict[str, GroupScore]:
-    kinds = ("train", "train_full", "train_lora", "train_qlora", "decode", "prefill", "serving")
-    return {kind: _group_score([row for row in rows if row.kind == kind or row.kind.startswith(f"{kind}_")]) for kind in kinds}
 
 
 def _groups(rows: list[ScoredRow], by: str) -> dict[str, GroupScore]:

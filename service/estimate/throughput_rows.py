@@ -15,6 +15,7 @@ from service.estimate.model_shape import ModelShape
 from service.estimate.row_cells import Row, card_of, count_of, framework_of, shape_of, text_of
 from service.estimate.train_step import Layout, TrainStep, adapted_layers
 
+PHASES = {"train": "train", "decode": "decode", "prefill": "prefill", "serve": "serving"}
 CARDS_PER_MACHINE = 8
 _QUANTIZATIONS = {"nf4-dq": "nf4_double", "gptq4": "gptq", "gptq8": "gptq_8", "fp4": "nvfp4", "int4-g32": "int4_group32"}
 _PRECISIONS = {"4bit": "int4", "8bit": "int8"}
@@ -46,15 +47,23 @@ def read_row(row: Row, *, hide_framework: bool = False) -> ReadRow:
         InvalidInput: the phase is not one of train, decode, prefill, serve, or the shape cannot be found.
     """
     notes: list[str] = []
-    phase = {"serve": "serving"}.get(text_of(row, "phase"), text_of(row, "phase"))
+    phase = PHASES.get(text_of(row, "phase"), "")
     shape = shape_of(row, notes)
     framework = Framework.UNKNOWN.value if hide_framework else framework_of(row, notes).value
     gpu = card_of(row, notes) or _most_similar_card(row, notes)
     if phase == "train":
         return ReadRow(_train_step(row, shape, framework), gpu, phase, tuple(notes))
-    if phase in ("decode", "prefill", "serving"):
+    if phase:
         return ReadRow(_infer_step(row, shape, framework), gpu, phase, tuple(notes))
-    raise InvalidInput("the phase is not known", pointer="/phase", allowed=("train", "decode", "prefill", "serve"))
+    raise InvalidInput("the phase is not known", pointer="/phase", allowed=tuple(PHASES))
+
+
+def technique_of(row: Row) -> str:
+    """full, lora or qlora; adapters of other kinds cost what LoRA does."""
+    technique = text_of(row, "technique").lower()
+    if technique.startswith("qlora"):
+        return "qlora"
+    return "full" if technique in ("full", "pretrain", "continued_pretraining") else "lora"
 
 
 def _most_similar_card(row: Row, notes: list[str]) -> Gpu:
@@ -65,8 +74,7 @@ def _most_similar_card(row: Row, notes: list[str]) -> Gpu:
 
 
 def _train_step(row: Row, shape: ModelShape, framework: str) -> TrainStep:
-    technique = text_of(row, "technique").lower()
-    kind = "qlora" if technique.startswith("qlora") else "full" if technique in ("full", "pretrain") else "lora"
+    kind = technique_of(row)
     notes = text_of(row, "notes").lower()
     compiled = ("compile" in notes and "eager" not in notes) or framework in FUSED_FRAMEWORKS
     quantization = text_of(row, "quant")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from providers.errors import InvalidInput
-from service.estimate.score_throughput import class_of, evaluate_throughput, tokens_per_second_per_gpu
+from service.estimate.score_throughput import evaluate_throughput, kind_of_row, tokens_per_second_per_gpu
 from service.estimate.throughput_rows import read_row
 
 ROW = {
@@ -121,6 +121,17 @@ def test_the_json_keys_are_always_there():
         assert set(answer["classes"]) == {"train", "train_full", "train_lora", "train_qlora", "decode", "prefill", "serving"}
         assert answer["scored"] == len(rows)
         assert answer["failed"] == 0
+        for one in answer["classes"].values():
+            assert keys - {"failures"} <= one.keys()
+
+
+def test_rows_and_failures_are_counted_by_class():
+    broken = {**measured(LORA, error_percent=0), "model": "nobody's"}
+    unsure = {**measured(LORA, error_percent=0), "confidence": "C"}
+    classes = evaluate_throughput([measured(ROW, error_percent=0), broken, unsure]).as_json()["classes"]
+    assert [classes["train"][key] for key in ("rows", "scored", "failed")] == [3, 1, 1]
+    assert [classes["train_lora"][key] for key in ("rows", "scored", "failed")] == [2, 0, 1]
+    assert [classes["decode"][key] for key in ("rows", "scored", "failed")] == [0, 0, 0]
 
 
 def test_an_unknown_grouping_is_refused():
@@ -134,9 +145,8 @@ def test_an_unknown_grouping_is_refused():
     [(ROW, "train_full"), (LORA, "train_lora"), (DECODE, "decode"), (PREFILL, "prefill"), (SERVE, "serving")],
 )
 def test_every_phase_has_its_class_and_a_rate(row, kind):
-    read = read_row(row)
-    assert class_of(read) == kind
-    assert tokens_per_second_per_gpu(read) > 0
+    assert kind_of_row(row) == kind
+    assert tokens_per_second_per_gpu(read_row(row)) > 0
 
 
 def test_a_stated_batch_caps_the_serving_one():
