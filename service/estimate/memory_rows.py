@@ -130,7 +130,6 @@ def _training(row: Row, shape: ModelShape, framework: Framework, ways: Paralleli
     precision = text_of(row, "precision").lower()
     facts = MEMORY.frameworks[framework]
     adapters, is_older = _adapters(row), _is_older(row, shape, framework)
-    keeps_gradients = is_older and framework is Framework.HF  # torch before 2.0 zeroed gradients and did not free them
     return MemorySetup(
         shape=shape,
         framework=framework,
@@ -152,7 +151,7 @@ def _training(row: Row, shape: ModelShape, framework: Framework, ways: Paralleli
         optimizer_on_host=on_host,
         activations_on_host="activation offload" in notes,
         weights_on_host=on_host and ways.shards_weights and "offload of parameters" in notes,
-        accumulates="accumul" in notes or ways.strategy in (Strategy.ZERO2, Strategy.ZERO3) or keeps_gradients,
+        accumulates="accumul" in notes or ways.strategy in (Strategy.ZERO2, Strategy.ZERO3),
         older_library=is_older,
         reading=_reading(row),
         card_gib=card_gib,
