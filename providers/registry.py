@@ -6,6 +6,7 @@ from providers.azureml import AzureMl
 from providers.base import Adapter
 from providers.colab import Colab
 from providers.errors import InvalidInput
+from providers.gcp import Gcp
 from providers.kaggle import Kaggle
 from providers.lambda_cloud import LambdaCloud
 from providers.price_file import PriceFile
@@ -13,6 +14,7 @@ from providers.reference import Reference
 from providers.runpod import RunPod
 from providers.sagemaker import SageMaker
 from providers.vast import Vast
+from providers.vertex import Vertex
 
 ADAPTERS: tuple[type[Adapter], ...] = (
     LambdaCloud,
@@ -20,6 +22,8 @@ ADAPTERS: tuple[type[Adapter], ...] = (
     Vast,
     Aws,
     SageMaker,
+    Gcp,
+    Vertex,
     Azure,
     AzureMl,
     Colab,

@@ -58,6 +58,8 @@ PAYLOADS = {
     "colab": lambda: local_payload("colab", {}),
     "kaggle": lambda: local_payload("kaggle", {}),
     "reference": lambda: local_payload("reference", {}),
+    "gcp": lambda: {"skus": fixture("gcp/skus.json")["skus"], "passed_over": 0},
+    "vertex": lambda: {"skus": fixture("vertex/skus.json")["skus"], "compute": fixture("gcp/skus.json")["skus"]},
     "azure": lambda: {"items": fixture("azure/retail.json")["Items"]},
     "azureml": lambda: {"items": fixture("azure/retail.json")["Items"]},
     "price_file": lambda: local_payload("price_file", {"path": FIXTURES / "price_file_contract.csv"}),
@@ -222,6 +224,8 @@ ROWS = {
     "runpod": lambda whole, junk: whole["gpuTypes"].append(junk),
     "runpod (with a key)": lambda whole, junk: whole["answers"][0]["gpus"].append(junk),
     "vast": lambda whole, junk: whole["answers"][0]["offers"].append(junk),
+    "gcp": lambda whole, junk: whole["skus"].append(junk),
+    "vertex": lambda whole, junk: whole["skus"].append(junk),
     "azure": lambda whole, junk: whole["items"].append(junk),
     "azureml": lambda whole, junk: whole["items"].append(junk),
 }
