@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import median
 from typing import Any, Final
 
@@ -15,6 +16,9 @@ LEAST_OFFERS_FOR_A_MEDIAN: Final = 3  # one host of a marketplace may ask what i
 AGREEING_REFRESHES: Final = 3
 AGREEMENT_FRACTION: Final = 0.1  # two refused batches agree when counts and medians differ by no more
 _APART: Final = {UNKNOWN_GPU, NO_GPU, OUT_OF_SCOPE}  # no fault of the catalogue
+_SHAPE: Final = attrgetter(
+    "gpu", "capacity_type._value_", "provider", "tier", "instance_type", "gpu_count", "form_factor", "machine_id"
+)
 
 Profile = Mapping[str, Mapping[str, Any]]  # scope -> {"shapes": count, "medians": {"gpu|capacity type": [median, offers]}}
 
@@ -35,10 +39,10 @@ def profile_of(offers: Iterable[Offer]) -> dict[str, dict[str, Any]]:
     shapes: dict[str, set[Any]] = {}
     prices: dict[str, dict[tuple[str, str], list[float]]] = {}
     for offer in offers:
-        machine = (offer.instance_type, offer.gpu, offer.gpu_count, offer.form_factor, offer.machine_id)
-        shapes.setdefault(offer.scope, set()).add((offer.provider, offer.tier, offer.capacity_type, machine))
+        shape = _SHAPE(offer)
+        shapes.setdefault(offer.scope, set()).add(shape)
         of_scope = prices.setdefault(offer.scope, {})
-        of_scope.setdefault((offer.gpu, offer.capacity_type), []).append(float(offer.usd_per_hour) / offer.gpu_count)
+        of_scope.setdefault(shape[:2], []).append(float(offer.usd_per_hour) / offer.gpu_count)
     return {
         scope: {
             "shapes": len(found),

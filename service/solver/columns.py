@@ -131,10 +131,10 @@ def columns_of(offers: Sequence[Offer], *, offer_ids: Sequence[str] | None = Non
     for name in NUMBER:
         arrays[name] = np.array(_numbers(offers, name), dtype=np.float64)
     for name in MONEY:
-        arrays[name] = np.array([_micro(getattr(offer, name)) for offer in offers], dtype=np.int64)
+        arrays[name] = _micros(list(map(attrgetter(name), offers)))
     for name in DAY:
-        days = [ABSENT if (day := getattr(offer, name)) is None else day.toordinal() for offer in offers]
-        arrays[name] = np.array(days, dtype=np.int32)
+        days = list(map(attrgetter(name), offers))
+        arrays[name] = np.array([ABSENT if day is None else day.toordinal() for day in days], dtype=np.int32)
     steps = [ABSENT if offer.billing_increment_seconds is None else offer.billing_increment_seconds for offer in offers]
     arrays["billing_increment_seconds"] = np.array(steps, dtype=np.int32)
     arrays["is_dated"] = np.array([offer.is_dated for offer in offers], dtype=np.bool_)
@@ -216,8 +216,10 @@ def _numbers(offers: Sequence[Offer], name: str) -> list[float | None]:
     return [None if (band := offer.interruption_fraction_per_month) is None else band[side] for offer in offers]
 
 
-def _micro(usd: Decimal | None) -> int:
-    return ABSENT if usd is None else micro_usd(usd)
+def _micros(amounts: Sequence[Decimal | None]) -> Ints:
+    """Whole micro-dollars; equal prices are worked out once, for a catalogue has far fewer prices than offers."""
+    worked_out = {usd: ABSENT if usd is None else micro_usd(usd) for usd in set(amounts)}
+    return np.fromiter(map(worked_out.__getitem__, amounts), dtype=np.int64, count=len(amounts))
 
 
 def _parts(joined: str | None) -> tuple[str, ...]:

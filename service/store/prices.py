@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from operator import attrgetter
+from typing import Any, cast
 
 from sqlalchemy import Connection, delete, insert, literal, select, text
 from sqlalchemy.sql import Select
@@ -19,6 +20,9 @@ _COLUMNS = (
     "provider", "gpu", "gpu_count", "capacity_type", "tenancy", "country", "region", "scope", "micro_usd_per_hour",
     "content_hash", "payload", "feed", "offer_id", "valid_from",
 )  # fmt: skip
+_PLAIN = attrgetter(
+    "provider", "gpu", "gpu_count", "capacity_type._value_", "tenancy._value_", "country", "region", "scope"
+)  # the first of _COLUMNS
 _IDS_PER_STATEMENT = 5_000  # below the bound parameters that either database takes
 
 
@@ -74,26 +78,6 @@ def apply_difference(connection: Connection, feed: str, offers: Mapping[str, Off
     _insert(connection, feed, offers, found.hashes, at)
 
 
-def _row(feed: str, offer_id: str, offer: Offer, content: str, at: object) -> tuple[object, ...]:
-    """The values of _COLUMNS."""
-    return (
-        offer.provider,
-        offer.gpu,
-        offer.gpu_count,
-        offer.capacity_type.value,
-        offer.tenancy.value,
-        offer.country,
-        offer.region,
-        offer.scope,
-        micro_usd(offer.usd_per_hour),
-        content,
-        offer_to_text(offer),
-        feed,
-        offer_id,
-        at,
-    )
-
-
 def _insert(connection: Connection, feed: str, offers: Mapping[str, Offer], hashes: Mapping[str, str], at: datetime) -> None:
     """Bulk insert by the driver itself: a statement per row through the ORM takes four times as long."""
     if not hashes:
@@ -101,15 +85,20 @@ def _insert(connection: Connection, feed: str, offers: Mapping[str, Offer], hash
     # Without the dialect's own processor SQLite would write a whole second without its fraction, which sorts wrongly.
     bound = _CURRENT.c.valid_from.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
     moment = at if bound is None else bound(at)
-    rows = [_row(feed, offer_id, offers[offer_id], content, moment) for offer_id, content in hashes.items()]
-    names = ", ".join(_COLUMNS)
-    if connection.dialect.name == "postgresql":
-        cursor: Any = connection.connection.cursor()
-        with cursor, cursor.copy(f"COPY current_prices ({names}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-    else:
-        connection.exec_driver_sql(f"INSERT INTO current_prices ({names}) VALUES ({', '.join('?' * len(_COLUMNS))})", rows)
+    rows = (  # made as they are sent: a large feed never stands in memory twice
+        (*_PLAIN(offer := offers[offer_id]), micro_usd(offer.usd_per_hour), content, offer_to_text(offer), feed, offer_id, moment)
+        for offer_id, content in hashes.items()
+    )
+    names, cursor = ", ".join(_COLUMNS), cast(Any, connection.connection.cursor())
+    try:
+        if connection.dialect.name == "postgresql":
+            with cursor.copy(f"COPY current_prices ({names}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        else:
+            cursor.executemany(f"INSERT INTO current_prices ({names}) VALUES ({', '.join('?' * len(_COLUMNS))})", rows)
+    finally:
+        cursor.close()
 
 
 def ensure_history_month(connection: Connection, at: datetime) -> None:
