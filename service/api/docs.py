@@ -71,6 +71,12 @@ def curl_of(method: str, path: str, operation: dict[str, Any], base: str) -> str
     for name, value in values.items():
         path = path.replace("{" + name + "}", str(value))
     verb = "" if method == "get" else f" -X {method.upper()}"
+    for one in operation.get("parameters", []):
+        if one["in"] == "header" and one["schema"].get("examples"):
+            verb += f" -H '{one['name']}: {_example_of(one)}'"
+    required = [one["name"] for one in operation.get("parameters", []) if one["in"] == "query" and one.get("required")]
+    if required:
+        path += "?" + "&".join(f"{name}={values[name]}" for name in required)
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     if "example" not in content:
         return f"curl -s{verb} '{base}{path}'"

@@ -1,5 +1,8 @@
 """The OpenAPI document: what FastAPI makes of the routes, with request bodies, problems and nothing of its own defaults."""
 
+import json
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -52,7 +55,24 @@ def _build(app: FastAPI) -> dict[str, Any]:
         for operation in operations.values():
             refused = operation["responses"].get("422", {}).get("content", {})
             refused.pop("application/json", None)  # FastAPI's own shape
+            _add_examples(operation, examples().get(operation["operationId"], {}))
     return document
+
+
+def _add_examples(operation: dict[str, Any], example: dict[str, Any]) -> None:
+    if "request" in example:
+        operation["requestBody"]["content"]["application/json"]["example"] = example["request"]
+    for status, response in operation["responses"].items():
+        content = response.get("content", {}).get("application/json")
+        if status.startswith("2") and content is not None and "answer" in example:
+            content["example"] = example["answer"]
+
+
+@cache
+def examples() -> dict[str, dict[str, Any]]:
+    """Example request and answer per operation: recorded from the app itself, compared by a test."""
+    found: dict[str, dict[str, Any]] = json.loads(files("service.api").joinpath("examples.json").read_text(encoding="utf-8"))
+    return found
 
 
 def _own_schemas() -> dict[str, Any]:

@@ -15,7 +15,14 @@ from service.api.routing import operation, router_of
 from service.flows.jobs import cancel_job, job_status
 
 router = router_of("service")
-JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9._-]{1,64}$", description="`job_id` of the answer that started it")]
+JobId = Annotated[
+    str,
+    Path(
+        pattern=r"^[A-Za-z0-9._-]{1,64}$",
+        description="`job_id` of the answer that started it",
+        examples=["5f2c1f9be3a04b7e8d6a0c4de2b19a77"],
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ PoolName = Annotated[
     str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="the pool's name in plans", examples=["dc1"])
 ]
 IfMatch = Annotated[str | None, Header(max_length=200, description="ETag of the version to be replaced, or *")]
+DropMatch = Annotated[str | None, Header(max_length=200, description="ETag of the version to forget, or *", examples=["*"])]
 _CHANGES = ("precondition-failed", "precondition-required", "unavailable")
 
 
@@ -63,7 +64,7 @@ async def put_pool_named(
 
 
 @router.delete("/on-prem/{name}", **operation("deletePool", "Forget a pool", problems=["not-found", *_CHANGES], status=204))
-def delete_pool(request: Request, name: PoolName, if_match: IfMatch = None) -> Response:
+def delete_pool(request: Request, name: PoolName, if_match: DropMatch = None) -> Response:
     """Ends the pool from now on; needs If-Match. Plans made with `as_of` still find it."""
     context = context_of(request)
     drop_pool(context.engine, name, seen=_seen(if_match), now=context.clock())

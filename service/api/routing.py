@@ -1,9 +1,7 @@
-"""Routing: how an operation is declared (name, words, problems, examples), and the route that knows its own parameters."""
+"""Routing: how an operation is declared (name, words, problems), and the route that knows its own parameters."""
 
-import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -48,33 +46,21 @@ def operation(
     status: int = 200,
     also: Mapping[int | str, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """What a route decorator is told besides its path: names, documented problems, body type and examples.
+    """What a route decorator is told besides its path: names, documented problems and body type.
 
     `also` tells of further answers than `status` that are no problem.
     """
     codes = [*problems, *(BODY_PROBLEMS if body else ()), *_ALWAYS]
-    example = examples().get(operation_id, {})
     responses: dict[int | str, dict[str, Any]] = {**(also or {})}
     for http_status in sorted({KINDS[code].status for code in codes}):
         titles = [KINDS[code].title for code in dict.fromkeys(codes) if KINDS[code].status == http_status]
-        schema = {"$ref": "#/components/schemas/Problem"}
-        responses[http_status] = {"description": "; or: ".join(titles), "content": {MEDIA_TYPE: {"schema": schema}}}
-    if "answer" in example:
-        responses[status] = {"content": {"application/json": {"example": example["answer"]}}}
+        content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        responses[http_status] = {"description": "; or: ".join(titles), "content": content}
     told: dict[str, Any] = {"operation_id": operation_id, "summary": summary, "responses": responses, "status_code": status}
     if body is not None:
-        content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
-        if "request" in example:
-            content["example"] = example["request"]
-        told["openapi_extra"] = {"requestBody": {"required": True, "content": {"application/json": content}}}
+        schema = {"$ref": f"#/components/schemas/{body.__name__}"}
+        told["openapi_extra"] = {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
     return told
-
-
-@cache
-def examples() -> dict[str, dict[str, Any]]:
-    """Example request and answer per operation: recorded from the app itself, compared by a test."""
-    found: dict[str, dict[str, Any]] = json.loads(files("service.api").joinpath("examples.json").read_text(encoding="utf-8"))
-    return found
 
 
 @cache

@@ -209,3 +209,12 @@ def _quiet_logs():
 def now():
     """Where the clock of every application here stands."""
     return NOW
+
+
+@pytest.fixture
+def api_database(tmp_path):
+    """An empty database."""
+    made = make_engine(f"sqlite:///{tmp_path}/prices.db")
+    prepare_database(made)
+    yield made
+    made.dispose()
