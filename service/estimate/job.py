@@ -23,24 +23,24 @@ class JobShape:
     precision: Precision
     quantization: Quantization | None
     kv_cache_precision: Precision
-    optimizer: Optimizer
-    optimizer_in_backward: bool
+    optimizer: Optimizer = Optimizer.ADAMW
+    optimizer_in_backward: bool = False
     framework: Framework
-    loss: LossKind
-    compiled: bool
-    flash_attention: bool
-    strategy: Strategy | None
+    loss: LossKind = LossKind.PLAIN
+    compiled: bool = False
+    flash_attention: bool = True
+    strategy: Strategy | None = None
     sequence_length: int
     micro_batch_size: int
-    gradient_accumulation_steps: int
-    gradient_checkpointing: bool
-    lora_rank: int
-    lora_targets: str
-    prompt_tokens: int
-    output_tokens: int
-    concurrency: int | None
-    time_to_first_token_seconds: float | None
-    time_per_output_token_seconds: float | None
+    gradient_accumulation_steps: int = 1
+    gradient_checkpointing: bool = False
+    lora_rank: int = 0
+    lora_targets: str = ""
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    concurrency: int | None = None
+    time_to_first_token_seconds: float | None = None
+    time_per_output_token_seconds: float | None = None
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:

@@ -126,9 +126,7 @@ def _read_shape(reader: _Reader, kind: str) -> ModelShape:
     kv_heads = _kv_heads(reader, heads)
     gated = family not in _PLAIN_MLP and not (family == "t5" and reader.config.get("feed_forward_proj", "relu") == "relu")
     wide = 4 * hidden if not gated else round(3.5 * hidden)
-    experts = reader.size("experts", default=0, silent=True, least=0)
     intermediate = reader.size("intermediate", default=wide, why="a usual multiple of the hidden size")
-    moe_width = reader.size("moe_intermediate", default=intermediate if experts else 0, silent=True, least=0)
     context = reader.size("context", default=2048, why="the shortest usual context")
     window, sliding_layers = _sliding(reader, layers)
     return ModelShape(
@@ -151,22 +149,37 @@ def _read_shape(reader: _Reader, kind: str) -> ModelShape:
         attention="mla" if latent else "gqa",
         sliding_window=window,
         sliding_layers=sliding_layers,
-        experts=experts,
-        experts_per_token=reader.size("experts_per_token", default=2 if experts else 0, silent=not experts, why="two experts"),
-        shared_experts=reader.size("shared_experts", default=0, silent=True, least=0),
-        moe_intermediate=moe_width,
-        dense_layers=reader.size("dense_layers", default=0, silent=True, least=0),
-        kv_lora_rank=latent,
-        q_lora_rank=reader.size("q_lora_rank", default=0, silent=True, least=0),
-        qk_nope_dim=reader.size("qk_nope_dim", default=128 if latent else 0, silent=not latent, why="as DeepSeek-V3"),
-        qk_rope_dim=reader.size("qk_rope_dim", default=64 if latent else 0, silent=not latent, why="as DeepSeek-V3"),
-        v_head_dim=reader.size("v_head_dim", default=128 if latent else 0, silent=not latent, why="as DeepSeek-V3"),
+        **_mixture(reader, intermediate),
+        **_latent(reader),
         learned_pos=context if family in _LEARNED else 0,
         attn_bias=reader.flag("attention_bias", family in {"qwen2", "gpt2", "opt", "bloom", "bert"}),
         norm="ln" if family in _LAYER_NORM else "rms",
         norms_per_layer=4 if family in _FOUR_NORMS else 2,
         score_softcap=reader.config.get("attn_logit_softcapping") is not None,
     )
+
+
+def _mixture(reader: _Reader, intermediate: int) -> dict[str, Any]:
+    """Sizes of a mixture of experts; all 0 for a dense model."""
+    experts = reader.size("experts", default=0, silent=True, least=0)
+    return {
+        "experts": experts,
+        "experts_per_token": reader.size("experts_per_token", default=2 if experts else 0, silent=not experts, why="two experts"),
+        "shared_experts": reader.size("shared_experts", default=0, silent=True, least=0),
+        "moe_intermediate": reader.size("moe_intermediate", default=intermediate if experts else 0, silent=True, least=0),
+        "dense_layers": reader.size("dense_layers", default=0, silent=True, least=0),
+    }
+
+
+def _latent(reader: _Reader) -> dict[str, Any]:
+    """Sizes of latent attention; all 0 where keys and values are kept as they are."""
+    rank = reader.size("kv_lora_rank", default=0, silent=True, least=0)
+    widths = {"qk_nope_dim": 128, "qk_rope_dim": 64, "v_head_dim": 128}
+    sizes = {
+        word: reader.size(word, default=width if rank else 0, silent=not rank, why="as DeepSeek-V3")
+        for word, width in widths.items()
+    }
+    return sizes | {"kv_lora_rank": rank, "q_lora_rank": reader.size("q_lora_rank", default=0, silent=True, least=0)}
 
 
 def _head_dim(reader: _Reader, hidden: int, heads: int, latent: int) -> int:

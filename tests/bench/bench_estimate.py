@@ -1,0 +1,43 @@
+"""Times the estimates of one workload on every card of the table, at 1, 2, 4 and 8 GPUs, in every strategy.
+
+    python tests/bench/bench_estimate.py
+
+Cold: a workload that was never asked for. Warm: the same job again, as when only the amount of work changes.
+"""
+
+import json
+import time
+
+from providers.gpus import GPUS
+from service.domain.workload import Workload
+from service.estimate.estimate import estimate_on, estimates_by_strategy, job_shape
+from service.estimate.job import JobShape
+
+WORKLOADS = {
+    "QLoRA of 8B": {"model": "llama-3.1-8b", "technique": "qlora", "tokens": 5e7},
+    "full fine-tune of 8B": {"model": "llama-3.1-8b", "technique": "full", "tokens": 5e7},
+    "serving 8B in 4 bits": {"task": "infer", "model": "llama-3.1-8b", "precision": "int4"},
+    "serving 70B": {"task": "infer", "model": "llama-3.1-70b"},
+}
+COUNTS = (1, 2, 4, 8)
+
+
+def milliseconds(job: JobShape) -> float:
+    begun = time.perf_counter()
+    for gpu in GPUS.values():
+        for count in COUNTS:
+            estimate_on(job, gpu, gpu_count=count)
+    return 1e3 * (time.perf_counter() - begun)
+
+
+def main() -> None:
+    print(f"{len(GPUS)} cards x {len(COUNTS)} counts")
+    for name, fields in WORKLOADS.items():
+        job, _ = job_shape(Workload.model_validate_json(json.dumps(fields)))
+        cold, warm = milliseconds(job), min(milliseconds(job) for _ in range(5))
+        tried = sum(len(estimates_by_strategy(job, gpu, gpu_count=count)) for gpu in GPUS.values() for count in COUNTS)
+        print(f"{name:22s} {tried:5d} strategies  cold {cold:6.1f} ms  warm {warm:5.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
