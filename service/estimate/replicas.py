@@ -51,28 +51,31 @@ def replicas_for(
         InvalidInput: a rate is negative, the profile is not 24 or 168 long, or the limits contradict each other.
     """
     rates = _profile(rate_or_profile)
-    least = max(min_replicas, 0 if scale_to_zero else 1)
-    if max_replicas is not None and max_replicas < max(least, 1):
-        raise InvalidInput("max_replicas is below what must run", pointer="/workload/max_replicas")
     if requests_per_second <= 0 or not 0 < target_load <= 1 or cold_start_seconds < 0 or min_replicas < 0:
         raise InvalidInput("rates must be above 0, target_load in 0..1, times and counts at least 0")
+    least = max(min_replicas, 0 if scale_to_zero else 1)
+    _check_limit(max_replicas, least)
     wanted = [max(least, _needed(rate, requests_per_second * target_load)) for rate in rates]
     hourly = [count if max_replicas is None else min(count, max_replicas) for count in wanted]
     if not follow_load:
         hourly = [max(hourly)] * len(hourly)
     starts = sum(max(0, now - hourly[index - 1]) for index, now in enumerate(hourly)) if len(hourly) > 1 else 0
-    served = [min(rate, count * requests_per_second) for rate, count in zip(rates, hourly, strict=True)]
-    capacity = sum(hourly) * requests_per_second
-    asked = sum(rates)
+    served = sum(min(rate, count * requests_per_second) for rate, count in zip(rates, hourly, strict=True))
+    capacity, asked = sum(hourly) * requests_per_second, sum(rates)
     return Replicas(
         peak=max(hourly),
         mean=sum(hourly) / len(hourly),
         hourly=tuple(hourly),
-        idle_fraction=1.0 - sum(served) / capacity if capacity else 0.0,
-        unserved_fraction=1.0 - sum(served) / asked if asked else 0.0,
+        idle_fraction=1.0 - served / capacity if capacity else 0.0,
+        unserved_fraction=1.0 - served / asked if asked else 0.0,
         cold_starts=starts,
         cold_start_hours=starts * cold_start_seconds / SECONDS_PER_HOUR,
     )
+
+
+def _check_limit(max_replicas: int | None, least: int) -> None:
+    if max_replicas is not None and max_replicas < max(least, 1):
+        raise InvalidInput("max_replicas is below what must run", pointer="/workload/max_replicas")
 
 
 def _needed(rate: float, each: float) -> int:

@@ -97,8 +97,7 @@ def evaluate_throughput(
         raise InvalidInput("the grouping is not known", pointer="/by", allowed=GROUPS)
     scored: list[ScoredRow] = []
     failures: list[FailedRow] = []
-    all_kinds: list[str] = []
-    failed_kinds: list[str] = []
+    all_kinds, failed_kinds = list[str](), list[str]()
     for count, row in enumerate(rows, start=1):
         all_kinds.append(kind_of_row(row))
         if text_of(row, "confidence").upper() == NOT_SCORED:

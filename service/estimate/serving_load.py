@@ -155,11 +155,10 @@ def largest_batch_within(
     best, above = tried(most)
     if above <= 1.0:
         return best
-    low, high = 1, most
-    best, below = tried(low)
+    best, below = tried(1)
     if below > 1.0:
         return None
-    straight = True
+    low, high, straight = 1, most, True
     while high - low > 1:
         share = (1.0 - below) / (above - below) if straight and above > below else 0.5
         middle = min(high - 1, max(low + 1, low + int(share * (high - low))))
