@@ -178,3 +178,37 @@ def test_other_networks_are_estimated_too(model):
 def test_image_models_state_a_wide_range():
     vram = estimate_on(job_of(task="infer", model="sdxl"), H100, gpu_count=1).vram
     assert vram.safe_gib > 1.6 * vram.point_gib
+
+
+LLAMA_70B_CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 8192,
+    "num_hidden_layers": 80,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "intermediate_size": 28672,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", None])
+def test_the_configurations_dtype_does_not_change_the_weights(dtype):
+    job = job_of(task="infer", model=LLAMA_70B_CONFIG | ({"torch_dtype": dtype} if dtype else {}), precision="bf16")
+    found = estimate_on(job, A100, gpu_count=1)
+    weights = next(part.gib for part in found.vram.parts if part.name == "weights")
+    assert weights == pytest.approx(131.4, abs=0.05)  # 70.55e9 x 2 / 2^30
+    assert not found.fits
+
+
+@pytest.mark.parametrize(("head_dim", "cache_precision", "gib"), [(128, None, 1.0), (64, None, 0.5), (128, "fp8", 0.5)])
+def test_the_cache_counts_kv_heads_of_the_stated_size(head_dim, cache_precision, gib):
+    # 2 x 32 layers x 8 KV heads x 128 x 2 bytes x 8192 tokens = 1 GiB; half for half the head or half the bytes
+    config = LLAMA_70B_CONFIG | {
+        "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "intermediate_size": 14336,
+        "head_dim": head_dim,
+    }  # fmt: skip
+    cache = {"kv_cache_precision": cache_precision} if cache_precision else {}
+    job = job_of(task="infer", model=config, prompt_tokens=8000, output_tokens=192, framework="vllm", **cache)
+    vram = estimate_on(job, H100, gpu_count=1).vram
+    assert next(part.gib for part in vram.parts if part.name == "kv_cache") == gib
