@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from providers.errors import InvalidInput
 from providers.units import SECONDS_PER_HOUR
@@ -43,7 +43,6 @@ def replicas_for(
     """Replicas that serve a rate, or a profile of 24 or 168 hourly rates, at `requests_per_second` each saturated.
 
     Args:
-        rate_or_profile: requests per second.
         scale_to_zero: an hour without requests may have no replica; else at least one always runs.
         follow_load: False: the peak's replicas run all the time ("always on").
         target_load: share of the saturated rate that a replica is given.
@@ -55,11 +54,11 @@ def replicas_for(
         raise InvalidInput("rates must be above 0, target_load in 0..1, times and counts at least 0")
     least = max(min_replicas, 0 if scale_to_zero else 1)
     _check_limit(max_replicas, least)
-    wanted = [max(least, _needed(rate, requests_per_second * target_load)) for rate in rates]
-    hourly = [count if max_replicas is None else min(count, max_replicas) for count in wanted]
+    most = max_replicas or inf
+    hourly = [int(min(most, max(least, _needed(rate, requests_per_second * target_load)))) for rate in rates]
     if not follow_load:
         hourly = [max(hourly)] * len(hourly)
-    starts = sum(max(0, now - hourly[index - 1]) for index, now in enumerate(hourly)) if len(hourly) > 1 else 0
+    starts = sum(max(0, now - hourly[index - 1]) for index, now in enumerate(hourly))  # the profile repeats
     served = sum(min(rate, count * requests_per_second) for rate, count in zip(rates, hourly, strict=True))
     capacity, asked = sum(hourly) * requests_per_second, sum(rates)
     return Replicas(
