@@ -6,7 +6,6 @@ import numpy as np
 
 from service.domain.request import Constraints
 from service.solver.columns import Array, Floats, Ints
-from service.solver.cost import cost_lines, never_ends, total
 from service.solver.eligible import Mask
 from service.solver.pick import Candidates, rows_under
 from service.solver.pricing import Pricing
@@ -19,46 +18,37 @@ class Found:
 
     allowed: Candidates
     blocked: Candidates
-    left_out: Ints  # rows by reason code
+    left_out: list[int]  # rows by reason code
     first_reason: Array  # per group; PASS where rows are left
-    run_usd: Floats  # per group the cost of a run at its cheapest row; NaN where it was not priced
 
 
 def find(pricing: Pricing, mask: Mask, constraints: Constraints) -> Found:
     """Prices every group that passes all but the class of the data, and counts the rest."""
     groups = pricing.groups
-    other = mask.other
-    at = np.flatnonzero(other == PASS)
-    price = groups.usd_per_hour[at]
-    machines = pricing.machines(at, price)
-    endless = never_ends(machines, pricing.job)
-    if endless.any():
-        other = other.copy()
-        other[at[endless]] = CODE["interruptions"]
-        at, price = at[~endless], price[~endless]
-        machines = pricing.machines(at, price)
-    lines = cost_lines(machines, pricing.job)
-    usd = total(lines)
-    offset = lines["storage"] + lines["egress"] + pricing.upfront(at, machines)
-    # Rows of a free tier all cost 0 an hour: their runs cost the offset, whatever the slope.
-    slope = np.where(pricing.on_median(at) | (price == 0), 0.0, (usd - offset) / np.where(price == 0, 1.0, price))
-    offset = np.where(pricing.on_median(at), usd, offset)
-    run_usd = np.full(len(groups), np.nan)
-    run_usd[at] = usd
-    in_region, reason = mask.in_region, np.minimum(other, mask.policy)
-    left_out = np.zeros(len(REASONS), dtype=np.int64)
-    outside = np.bincount(reason, weights=groups.size, minlength=PASS + 1)[: len(REASONS)]
-    left_out += outside.astype(np.int64)
+    at = np.flatnonzero(mask.other == PASS)
+    hours, own = pricing.mid, groups.usd_per_hour[at]
+    slope = (hours.billed * hours.machines)[groups.pace[at]]
+    price = pricing.price_used(at, own)
+    extras = pricing.extras(at, price, hours)
+    offset = extras.usd + np.zeros(len(at))
+    if extras.commitment_usd is not None:  # a part of it follows the price
+        fixed = pricing.extras(at, np.zeros(len(at)), hours)
+        slope, offset = slope + (offset - fixed.usd) / price, fixed.usd + np.zeros(len(at))
+    if pricing.use_medians:
+        on_median = pricing.on_median(at)
+        offset = np.where(on_median, slope * price + offset, offset)
+        slope = np.where(on_median, 0.0, slope)
+    reason = np.minimum(mask.other, mask.policy)
+    left_out = np.bincount(reason, weights=groups.size, minlength=len(REASONS))[: len(REASONS)].astype(np.int64)
     clear = mask.policy[at] == PASS
-    counts = _count_under_caps(pricing, constraints, at, slope, offset, mask, clear, left_out)
-    made = Candidates(groups=groups, at=at, slope=slope, offset=offset, counts=counts, in_region=in_region)
-    return Found(
-        allowed=made.only(mask.policy == PASS),
-        blocked=made.only(mask.policy != PASS),
-        left_out=left_out,
-        first_reason=reason,
-        run_usd=run_usd,
-    )
+    counts = groups.size[at]
+    if mask.in_region is not None or capped(constraints):
+        counts = _count_under_caps(pricing, constraints, at, slope, offset, mask, clear, left_out)
+    made = Candidates(groups=groups, at=at, slope=slope, offset=offset, counts=counts, in_region=mask.in_region)
+    if clear.all():
+        nothing = made.only(np.zeros(len(at), dtype=np.bool_))
+        return Found(allowed=made, blocked=nothing, left_out=left_out.tolist(), first_reason=reason)
+    return Found(allowed=made.only(clear), blocked=made.only(~clear), left_out=left_out.tolist(), first_reason=reason)
 
 
 def _count_under_caps(
@@ -74,20 +64,18 @@ def _count_under_caps(
     """Rows of each group within regions and caps; what falls out is added to `left_out`, cap after cap."""
     groups = pricing.groups
     counts = groups.size[at]
-    if mask.in_region is None and not capped(constraints):
-        return counts
     cap = np.full(len(at), np.inf)
     steps: list[tuple[str, Floats]] = [("residency", cap)]
-    shapes, kind = pricing.shapes, groups.kind[at]
     if constraints.max_usd_per_hour is not None:
-        cap = np.minimum(cap, constraints.max_usd_per_hour / shapes.nodes[kind] - pricing.disk_usd_per_hour(at))
+        nodes = pricing.shapes.nodes[groups.kind[at]]
+        cap = np.minimum(cap, constraints.max_usd_per_hour / nodes - pricing.disk_usd_per_hour(at))
         steps.append(("max_usd_per_hour", cap))
     if constraints.max_usd_per_gpu_hour is not None:
-        cap = np.minimum(cap, constraints.max_usd_per_gpu_hour * groups.kinds.gpu_count[kind])
+        cap = np.minimum(cap, constraints.max_usd_per_gpu_hour * groups.gpu_count[at])
         steps.append(("max_usd_per_gpu_hour", cap))
     if constraints.max_usd_total is not None:
         run_usd = constraints.max_usd_total / pricing.work.runs_in_all
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             most = np.where(slope > 0, (run_usd - offset) / slope, np.where(offset <= run_usd, np.inf, -np.inf))
         cap = np.minimum(cap, most)
         steps.append(("max_usd_total", cap))

@@ -1,7 +1,7 @@
-"""Cost of doing the work on rented machines: every dollar a named line, computed for many offers at once.
+"""Cost of doing the work on rented machines: paid and billed hours, and every dollar as a named line.
 
-The same functions rank the groups (arrays of thousands) and price the rows shown (arrays of a few), so that the
-order and the shown totals cannot differ. Arrays are aligned: element i of each belongs to one offer.
+Hours are worked out once per pace (kind of machine, interruption rate, billing step) and carried to groups and rows,
+so that the order and the lines shown stand on the same figures.
 """
 
 from dataclasses import dataclass
@@ -9,12 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from providers.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
-from service.solver.columns import Bools, Floats
+from service.solver.columns import Bools, Floats, Ints
 from service.solver.interruption import LONGEST_TRY, paid_hours_from_zero, paid_hours_of_service, paid_hours_with_checkpoints
+from service.solver.tables import Paces
 
 LINES: Final = ("compute", "interruption", "setup", "billing_increment", "commitment", "storage", "egress")
 MICRO: Final = 1e6
+_ROUNDING: Final = 1e-9  # of a billing step: float noise does not start a new one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,81 +28,76 @@ class JobTerms:
     interval_hours: float | None  # between checkpoints; None: the best one
     resumes: bool  # from a checkpoint; else from zero
     is_service: bool  # infer: up all the time, nothing to lose but the restart
-    runs_at_once_per_month: float  # runs a month, 0 for one-off work
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machines:
-    """The machines to be priced. Hours are of one run; `machines` is how many are paid for at once, on average."""
+@dataclass(frozen=True, eq=False)
+class Hours:
+    """Per pace, of one run: useful hours, machines paid for at once (in the mean), paid and billed hours of each."""
 
-    usd_per_hour: Floats  # of one machine
+    useful: Floats
     machines: Floats
-    hours: Floats
-    hours_between_stops: Floats  # of one machine; infinite: never taken away
-    increment_seconds: Floats  # NaN: unknown, not priced
-    disk_gb_beyond: Floats  # asked and not in the price
-    storage_usd_per_gb_month: Floats  # NaN: unknown, not priced
-    transfer_usd: Floats  # moving the data of one run, what is known of it
-    commitment_usd_per_run: Floats  # upfront fee and unused committed hours, per machine
+    paid: Floats  # with what interruptions repeat
+    billed: Floats  # with set-up, rounded up to the billing step
+    stops: Floats  # interruptions to be expected
+    endless: Bools  # from zero, so long beside the time between interruptions that it will not end
 
 
-def paid_hours(machines: Machines, job: JobTerms) -> Floats:
-    """Expected paid hours of one run, with what interruptions repeat."""
-    paid = machines.hours.copy()
-    at = np.flatnonzero(np.isfinite(machines.hours_between_stops))
-    if len(at) == 0:
-        return paid
-    mean = machines.hours_between_stops[at] / np.maximum(machines.machines[at], 1.0)
-    hours = machines.hours[at]
+def hours_of(paces: Paces, useful: Floats, machines: Floats, job: JobTerms) -> Hours:
+    """The hours of a run on every pace."""
+    paid, stops, endless = useful.copy(), np.zeros(len(useful)), np.zeros(len(useful), dtype=np.bool_)
+    at = paces.stops
+    if len(at):
+        mean = paces.hours_between_stops[at]
+        gang = mean if job.is_service else mean / machines[at]  # a replica is restarted alone, a cluster as a whole
+        paid[at] = _paid(useful[at], gang, job)
+        stops[at] = paid[at] / gang
+        if not job.is_service and not job.resumes:
+            endless[at] = useful[at] > LONGEST_TRY * gang
+    held, step = paid + job.setup_hours, paces.increment_hours
+    billed = np.maximum(held, np.ceil(held / np.where(step > 0, step, np.inf) - _ROUNDING) * step)
+    return Hours(useful=useful, machines=machines, paid=paid, billed=billed, stops=stops, endless=endless)
+
+
+def _paid(hours: Floats, hours_between_stops: Floats, job: JobTerms) -> Floats:
     if job.is_service:
-        alone = machines.hours_between_stops[at]  # a replica is restarted alone
-        paid[at] = paid_hours_of_service(hours, hours_between_stops=alone, restart_hours=job.restart_hours)
+        found = paid_hours_of_service(hours, hours_between_stops=hours_between_stops, restart_hours=job.restart_hours)
     elif job.resumes:
-        paid[at] = paid_hours_with_checkpoints(
+        found = paid_hours_with_checkpoints(
             hours,
-            hours_between_stops=mean,
+            hours_between_stops=hours_between_stops,
             stall_hours=job.stall_hours,
             restart_hours=job.restart_hours,
             interval_hours=job.interval_hours,
         )
     else:
-        paid[at] = paid_hours_from_zero(hours, hours_between_stops=mean)
-    return paid
+        found = paid_hours_from_zero(hours, hours_between_stops=hours_between_stops)
+    return np.asarray(found, dtype=np.float64)
 
 
-def never_ends(machines: Machines, job: JobTerms) -> Bools:
-    """True where a run from zero is so long beside the time between interruptions that it will not end."""
-    if job.is_service or job.resumes:
-        return np.zeros(len(machines.hours), dtype=np.bool_)
-    mean = machines.hours_between_stops / np.maximum(machines.machines, 1.0)
-    return np.asarray(machines.hours > LONGEST_TRY * mean, dtype=np.bool_)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """Per row or group, what does not follow the machine's price: None where there is none of it at all."""
+
+    commitment_usd: Floats | None
+    storage_usd: Floats | None
+    egress_usd: Floats | None
+
+    @property
+    def usd(self) -> Floats | float:
+        """All of it together."""
+        return sum((part for part in (self.commitment_usd, self.storage_usd, self.egress_usd) if part is not None), 0.0)
 
 
-def cost_lines(machines: Machines, job: JobTerms) -> dict[str, Floats]:
-    """USD of one run by line, not rounded."""
-    rate = machines.usd_per_hour * machines.machines
-    paid = paid_hours(machines, job)
-    held = paid + job.setup_hours
-    step = machines.increment_seconds / SECONDS_PER_HOUR
-    with np.errstate(invalid="ignore"):
-        rounded_up = np.where(step > 0, np.ceil(held / step - 1e-9) * step - held, 0.0)
-    storage = np.nan_to_num(machines.storage_usd_per_gb_month) * machines.disk_gb_beyond
-    return {
-        "compute": rate * machines.hours,
-        "interruption": rate * (paid - machines.hours),
-        "setup": rate * job.setup_hours,
-        "billing_increment": rate * np.maximum(rounded_up, 0.0),
-        "commitment": machines.commitment_usd_per_run * machines.machines,
-        "storage": storage * machines.machines * held / HOURS_PER_MONTH,
-        "egress": machines.transfer_usd,
-    }
-
-
-def total(lines: dict[str, Floats]) -> Floats:
-    """USD of one run, not rounded: the sum over the lines."""
-    return np.asarray(sum(lines.values()), dtype=np.float64)
-
-
-def rounded(usd: Floats) -> Floats:
-    """Dollars rounded to micro-dollars, half to even."""
-    return np.asarray(np.rint(usd * MICRO) / MICRO, dtype=np.float64)
+def cost_lines(price: Floats, hours: Hours, pace: Ints, job: JobTerms, extras: Extras) -> list[Floats]:
+    """USD of one run by line, along LINES, not rounded: rows at these prices of one machine per hour."""
+    machines, useful, paid = hours.machines[pace], hours.useful[pace], hours.paid[pace]
+    rate, nothing = price * machines, np.zeros(len(price))
+    return [
+        rate * useful,
+        rate * (paid - useful),
+        rate * job.setup_hours,
+        rate * (hours.billed[pace] - paid - job.setup_hours),
+        nothing if extras.commitment_usd is None else extras.commitment_usd,
+        nothing if extras.storage_usd is None else extras.storage_usd,
+        nothing if extras.egress_usd is None else extras.egress_usd,
+    ]

@@ -1,15 +1,16 @@
 """Decide: rent or own, by breakeven utilization against the dearest and the cheapest that the request allows."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from providers.gpus import GPUS
+from providers.gpus import GPUS, Gpu
 from providers.units import MONTHS_PER_YEAR
 from service.domain.plan import BreakevenUtilization, Decision, PaybackMonths, PlanOption, UsefulHourCost
 from service.domain.request import PoolMode
 from service.solver.amortize import (
+    PoolCost,
     breakeven_utilization,
     payback_months,
     tipping_capex_usd,
@@ -35,17 +36,16 @@ class CloudPrices:
 
 
 def decide(
-    own: Sequence[OwnHardware], cloud: Sequence[PlanOption], work: Work, dearest_usd_per_gpu_hour: dict[str, float]
+    own: Sequence[OwnHardware], cheapest: PlanOption | None, work: Work, dearest_usd_per_gpu_hour: dict[str, float]
 ) -> Decision:
     """The verdict with its condition.
 
     Args:
-        cloud: the cloud options in their order; the first is the one that a reader would take.
+        cheapest: the cloud option of least cost.
         dearest_usd_per_gpu_hour: by card, the dearest on-demand price among the allowed offers.
     """
-    able = [one for one in own if one.shown is not None]
-    best = min(able, key=lambda one: one.shown.option.cost.ranking_usd if one.shown else math.inf) if able else None
-    cheapest = min(cloud, key=lambda option: option.cost.ranking_usd) if cloud else None
+    able = [(one.entry.micro_usd, at) for at, one in enumerate(own) if one.entry is not None]
+    best = own[min(able)[1]] if able else None
     if best is None:
         return _without_pool(own, cheapest, work)
     if cheapest is None:
@@ -212,7 +212,7 @@ def _without_pool(own: Sequence[OwnHardware], cheapest: PlanOption | None, work:
         blocked = own[0].exclusion.explained if own and own[0].exclusion else "no offer is allowed and fits"
         return _plain("infeasible", f"Nothing fits: {blocked}.", own, None)
     card = GPUS[cheapest.gpu]
-    box, _ = cost_of(default_pool(card), card)
+    box = _default_box(card)
     cards = cheapest.gpu_count * cheapest.nodes
     hours = cheapest.hours.mid * cards
     per_run = cheapest.cost.ranking_usd if work.runs is not None else cheapest.cost.ranking_usd / work.runs_each_month
@@ -221,10 +221,15 @@ def _without_pool(own: Sequence[OwnHardware], cheapest: PlanOption | None, work:
         text = f"Rent: {own[0].exclusion.explained}."
     else:
         text = (
-            f"Rent: no own hardware was given; a default box of {box.gpus} x {card.name} would win"
-            f" {'from ' + percent(wins) + ' utilization' if wins <= 1 else 'at no utilization'} against this price."
+            f"Rent: no own hardware was given; a default box of {box.gpus} x {card.name} would"
+            f" {'win from ' + percent(wins) + ' utilization' if wins <= 1 else 'not win at any utilization'} against this price."
         )
     return _plain("cloud", text, own, _shown_share(wins))
+
+
+@lru_cache(maxsize=256)
+def _default_box(card: Gpu) -> PoolCost:
+    return cost_of(default_pool(card), card)[0]
 
 
 def _plain(verdict: str, sentence: str, own: Sequence[OwnHardware], wins: float | None) -> Decision:

@@ -19,8 +19,8 @@ from service.domain.request import Constraints, DataSensitivity, MinAvailability
 from service.solver.columns import Array, Bools
 from service.solver.market import Market
 from service.solver.policy import Asked, Judged, judge_sellers, regions_asked
+from service.solver.pricing import Pricing
 from service.solver.reasons import CODE, PASS
-from service.solver.shape import Shapes
 from service.solver.tables import GroupTable, Kinds, Source, Terms
 
 _HOURLY: Final = frozenset({"on_demand", "spot", "reserved", "free_tier"})
@@ -51,31 +51,39 @@ class Age:
     undated: bool
 
 
-def mask_of(
-    market: Market, constraints: Constraints, data_class: DataSensitivity, shapes: Shapes, now: datetime, disk_gb: float | None
-) -> Mask:
+def mask_of(market: Market, constraints: Constraints, data_class: DataSensitivity, pricing: Pricing, now: datetime) -> Mask:
     """The mask of all groups for one request."""
-    groups = market.groups
+    groups, paces, lanes = market.groups, market.groups.paces, market.groups.lanes
     ages = tuple(age_of(market, source, now) for source in groups.sources)
     asked = Asked(data_class, constraints.regimes, constraints.min_isolation, constraints.residency)
     judged = judge_sellers(groups.sellers, asked, now.date())
-    kind = np.minimum(_kind_reasons(groups.kinds, constraints.gpus, constraints.arch), shapes.reason)
-    other = np.minimum(kind[groups.kind], _seller_reasons(groups, constraints)[groups.seller])
-    other = np.minimum(other, _terms_reasons(groups.terms_all, constraints)[groups.terms])
-    other = np.minimum(other, _source_reasons(groups.sources, ages, constraints, now.date())[groups.source])
-    other[groups.superseded & (other > CODE["superseded"])] = CODE["superseded"]
-    if disk_gb is not None:
-        small = groups.money["disk_max_gb"] < disk_gb  # NaN: not known to be small; a volume can be added
+    kind = np.minimum(_kind_reasons(groups.kinds, constraints.gpus, constraints.arch), pricing.shapes.reason)
+    pace = kind[paces.kind]
+    pace[pricing.mid.endless & (pace == PASS)] = CODE["interruptions"]
+    lane = np.minimum(
+        _seller_reasons(groups, constraints)[lanes.seller], _terms_reasons(groups.terms_all, constraints)[lanes.terms]
+    )
+    lane = np.minimum(lane, _source_reasons(groups.sources, ages, constraints, now.date())[lanes.source])
+    if not judged.by_region:
+        lane = np.minimum(lane, judged.of_place[lanes.seller])
+    other = np.minimum(pace[groups.pace], lane[groups.lane])
+    if groups.superseded.any():
+        other[groups.superseded & (other > CODE["superseded"])] = CODE["superseded"]
+    if pricing.disk_gb is not None:
+        small = groups.money["disk_max_gb"] < pricing.disk_gb  # NaN: not known to be small; a volume can be added
         other[small & (other > CODE["disk"])] = CODE["disk"]
-    policy, place = judged.of_class[groups.seller], judged.of_place[groups.seller]
     in_region = _rows_in_regions(market, constraints) if judged.by_region else None
     if in_region is not None:
-        some = np.add.reduceat(in_region, groups.start) > 0 if len(groups) else np.zeros(0, dtype=np.bool_)
-        outside = place == CODE["residency"]
-        place = np.where(outside & some, np.uint8(PASS), place)
-        in_region = in_region | np.repeat(~outside, groups.size)
-    other = np.minimum(other, place)
+        other, in_region = _by_region(groups, other, judged.of_place[groups.seller] == CODE["residency"], in_region)
+    policy = judged.of_class[lanes.seller][groups.lane]
     return Mask(other=other, policy=policy, judged=judged, ages=ages, in_region=in_region)
+
+
+def _by_region(groups: GroupTable, other: Array, outside: Bools, in_region: Bools) -> tuple[Array, Bools]:
+    """Groups outside the countries asked for pass with their rows in a region asked for, if they have any."""
+    some = np.add.reduceat(in_region, groups.start) > 0 if len(groups) else np.zeros(0, dtype=np.bool_)
+    place = np.where(outside & ~some, np.uint8(CODE["residency"]), np.uint8(PASS))
+    return np.minimum(other, place), in_region | np.repeat(~outside, groups.size)
 
 
 def age_of(market: Market, source: Source, now: datetime) -> Age:
@@ -91,12 +99,8 @@ def age_of(market: Market, source: Source, now: datetime) -> Age:
     return Age(hours=status.age_hours(now, source.scope), stale=status.is_stale(now, source.scope), undated=False)
 
 
-def _kind_reasons(kinds: Kinds, gpus: tuple[str, ...] | None, arch: str | None) -> Array:
-    return _kind_filter(kinds, gpus, arch)
-
-
 @lru_cache(maxsize=256)
-def _kind_filter(kinds: Kinds, gpus: tuple[str, ...] | None, arch: str | None) -> Array:
+def _kind_reasons(kinds: Kinds, gpus: tuple[str, ...] | None, arch: str | None) -> Array:
     """Reasons of the card and architecture asked for: a function of the kinds and these two words only."""
     reason = np.full(len(kinds), PASS, dtype=np.uint8)
     if arch is not None:

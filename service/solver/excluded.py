@@ -5,7 +5,7 @@ import numpy as np
 from service.domain.plan import Exclusion
 from service.domain.request import Constraints
 from service.solver.candidates import Found
-from service.solver.columns import Floats, Ints
+from service.solver.columns import Array, Floats, Ints
 from service.solver.eligible import Mask
 from service.solver.pricing import Pricing
 from service.solver.reasons import CODE, EXPLAINED, REASONS, WOULD_ADMIT
@@ -18,17 +18,15 @@ _CAPS = ("max_usd_per_hour", "max_usd_per_gpu_hour", "max_usd_total")
 def exclusions(pricing: Pricing, mask: Mask, found: Found, constraints: Constraints) -> tuple[Exclusion, ...]:
     """One Exclusion per reason that left rows out, in the order in which reasons are tried."""
     groups = pricing.groups
-    order = groups.by_price
-    codes, first = np.unique(found.first_reason[order], return_index=True)
-    cheapest = dict(zip(codes.tolist(), order[first].tolist(), strict=True))
+    by_price = found.first_reason[groups.by_price] if any(found.left_out) else found.first_reason
     made = []
-    for code, count in enumerate(found.left_out.tolist()):
+    for code, count in enumerate(found.left_out):
         if count == 0:
             continue
         name = REASONS[code]
-        group = cheapest.get(code)
+        group = _cheapest(groups, by_price, code)
         if group is None:  # only rows of groups of which others passed
-            group = _under_caps(found)
+            group = _thinned(found)
         made.append(
             Exclusion(
                 reason=name,
@@ -53,12 +51,20 @@ def label(groups: GroupTable, group: int) -> str:
     )
 
 
-def _under_caps(found: Found) -> int | None:
+def _cheapest(groups: GroupTable, by_price: Array, code: int) -> int | None:
+    """The group of this reason with the lowest price per GPU; None where there is none."""
+    at = int(np.argmax(by_price == code))
+    return int(groups.by_price[at]) if by_price[at] == code else None
+
+
+def _thinned(found: Found) -> int | None:
     """The cheapest group that a cap or a region emptied or thinned."""
-    at = found.allowed.at
-    if len(at) == 0:
+    allowed = found.allowed
+    over = np.flatnonzero(allowed.counts < allowed.groups.size[allowed.at])
+    if len(over) == 0:
         return None
-    return int(at[np.argmin(found.run_usd[at])])
+    price = allowed.groups.usd_per_hour[allowed.at[over]]
+    return int(allowed.at[over[np.argmin(allowed.slope[over] * price + allowed.offset[over])]])
 
 
 def _explained(name: str, constraints: Constraints, mask: Mask, groups: GroupTable, group: int | None) -> str:
@@ -77,7 +83,7 @@ def _explained(name: str, constraints: Constraints, mask: Mask, groups: GroupTab
 def _admits(name: str, pricing: Pricing, mask: Mask, group: int | None) -> str | None:
     if name in ("precision", "vram", "software_unverified", "parallelism") and group is not None:
         kind = int(pricing.groups.kind[group])
-        detail = pricing.shapes.fits[0].estimates[kind].detail
+        detail = pricing.shapes.choice.estimates[kind].detail
         if name == "precision" and ": use " in detail:
             return f"precision {detail.split(': use ')[1]}"
     if name in ("data_sensitivity", "regime", "isolation") and group is not None:
@@ -95,9 +101,9 @@ def _nearest(name: str, pricing: Pricing, mask: Mask, found: Found) -> str | Non
         return None
     kind = groups.kind[at]
     if name == "vram":
-        short = np.array([estimate.shortfall_gib for estimate in shapes.fits[0].estimates])[kind]
+        short = np.array([estimate.shortfall_gib for estimate in shapes.choice.estimates])[kind]
         best = int(at[_least(short, groups, at)])
-        estimate = shapes.fits[0].estimates[int(groups.kind[best])]
+        estimate = shapes.choice.estimates[int(groups.kind[best])]
         return f"{label(groups, best)}: {about(estimate.shortfall_gib)} GiB a GPU short of {about(estimate.vram.safe_gib)}"
     if name == "too_slow":
         hours = np.nan_to_num(shapes.mid[kind], nan=np.inf)
@@ -129,7 +135,7 @@ def _nearest_cap(name: str, pricing: Pricing, found: Found) -> str | None:
     kind, price = groups.kind[at], groups.row_usd_per_hour[groups.start[at] + allowed.counts[over]]
     hourly = (price + pricing.disk_usd_per_hour(at)) * shapes.nodes[kind]
     if name == "max_usd_per_gpu_hour":
-        hourly = price / groups.kinds.gpu_count[kind]
+        hourly = price / groups.gpu_count[at]
     if name == "max_usd_total":
         hourly = (allowed.slope[over] * price + allowed.offset[over]) * pricing.work.runs_in_all
     best = int(np.argmin(hourly))

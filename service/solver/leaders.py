@@ -4,17 +4,15 @@ from collections.abc import Sequence
 
 from service.domain.plan import Leader, Leaders, PlanOption
 from service.solver.market import Market
-from service.solver.order import Shown
+from service.solver.order import Entry
 
 _HAD = frozenset({"available", "limited"})
 
 
-def leaders_of(shown: Sequence[Shown], options: Sequence[PlanOption], market: Market, *, found: int) -> Leaders:
+def leaders_of(entries: Sequence[Entry], options: Sequence[PlanOption], market: Market, *, found: int) -> Leaders:
     """Both leaders among the options shown, null with the reason."""
     listed = next((option.rank for option in options if option.kind == "cloud"), None)
-    obtainable = next(
-        (option.rank for one, option in zip(shown, options, strict=True) if option.kind == "cloud" and _holds(one, market)), None
-    )
+    obtainable = next((option.rank for one, option in zip(entries, options, strict=True) if _holds(one, option, market)), None)
     if listed is None:
         nothing = "no cloud offer is among the options"
         return Leaders(cheapest_listed=Leader(rank=None, reason=nothing), cheapest_obtainable=Leader(rank=None, reason=nothing))
@@ -26,12 +24,12 @@ def leaders_of(shown: Sequence[Shown], options: Sequence[PlanOption], market: Ma
     return Leaders(cheapest_listed=Leader(rank=listed, reason=None), cheapest_obtainable=Leader(rank=obtainable, reason=reason))
 
 
-def _holds(one: Shown, market: Market) -> bool:
+def _holds(one: Entry, option: PlanOption, market: Market) -> bool:
     """Stock is known, the price is not suspect, and a host's promised lifetime covers the hours."""
-    if one.option.availability not in _HAD or one.row is None or "suspect" in one.option.flags:
+    if one.row is None or option.availability not in _HAD or "suspect" in option.flags:
         return False
     number, row = market.place(one.row)
     feed = market.feeds[number]
     lifetime = feed.number("host_lifetime_hours", row)
     is_host = feed.text("machine_id", row) is not None
-    return not is_host or (lifetime is not None and lifetime >= one.option.hours.mid)
+    return not is_host or (lifetime is not None and lifetime >= option.hours.mid)

@@ -15,10 +15,11 @@ from providers.offer import Offer
 from service.solver.columns import Bools, FeedColumns, Ints, pack_offers, unpack
 from service.solver.groups import FeedGroups, groups_of, split_by
 from service.solver.listing import OfferFilter, Sort, select
+from service.solver.merge import merged, region_class
 from service.solver.suspect import suspect_rows
-from service.solver.tables import GroupTable, MedianKey, PriceMedian, merged
+from service.solver.tables import GroupTable, MedianKey, PriceMedian
 
-__all__ = ["FeedColumns", "FeedStatus", "Market", "OfferFilter", "PriceMedian", "pack_offers", "unpack"]
+__all__ = ["FeedColumns", "FeedStatus", "Market", "OfferFilter", "PriceMedian", "pack_offers", "region_class", "unpack"]
 
 STALE_AFTER_MISSES: Final = 3
 

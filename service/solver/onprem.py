@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from providers.gpus import Gpu
 from providers.offer import Fabric
@@ -12,14 +13,16 @@ from service.domain.request import Constraints, OnPremPool, PoolMode
 from service.domain.workload import Task, Workload
 from service.estimate.replicas import replicas_for
 from service.solver.amortize import PoolCost
+from service.solver.cost import MICRO
 from service.solver.deadline import band_of
 from service.solver.eligible import cards_named
 from service.solver.fit import NODE_STEPS, RawNeed, estimate_group
-from service.solver.options import breakdown, per_million_tokens, vram_of
-from service.solver.order import Shown
+from service.solver.options import per_million_tokens, vram_of
+from service.solver.order import Entry
 from service.solver.policy import holds_own_hardware
 from service.solver.pool_defaults import cost_of
 from service.solver.reasons import EXPLAINED, WOULD_ADMIT
+from service.solver.rows import breakdown
 from service.solver.words import about, about_hours, about_usd, percent, usd
 from service.solver.work import Work, interconnect_of, one_card
 
@@ -45,7 +48,7 @@ class OwnHardware:
     cost: PoolCost
     utilization: float  # of calendar hours of all its cards, by this work; 0 where it cannot do it
     busy_gpu_hours_per_month: float
-    shown: Shown | None
+    entry: Entry | None
     exclusion: Exclusion | None
 
 
@@ -88,9 +91,9 @@ def _on(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, workload: Worklo
         return replace(
             _out(pool, gpu, cost, "pool_too_small", None, short), utilization=utilization, busy_gpu_hours_per_month=busy
         )
-    shown = _option(pool, gpu, cost, work, run, busy, constraints)
+    entry = _entry(pool, gpu, cost, work, run, busy, constraints)
     return OwnHardware(
-        pool=pool, gpu=gpu, cost=cost, utilization=utilization, busy_gpu_hours_per_month=busy, shown=shown, exclusion=None
+        pool=pool, gpu=gpu, cost=cost, utilization=utilization, busy_gpu_hours_per_month=busy, entry=entry, exclusion=None
     )
 
 
@@ -161,36 +164,32 @@ def _out(pool: OnPremPool, gpu: Gpu, cost: PoolCost, reason: str, admits: str | 
         would_admit=admits or WOULD_ADMIT.get(reason) or ("more nodes in the pool" if reason == "pool_too_small" else None),
     )
     return OwnHardware(
-        pool=pool, gpu=gpu, cost=cost, utilization=0.0, busy_gpu_hours_per_month=0.0, shown=None, exclusion=exclusion
+        pool=pool, gpu=gpu, cost=cost, utilization=0.0, busy_gpu_hours_per_month=0.0, entry=None, exclusion=exclusion
     )
 
 
-def _option(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, busy: float, constraints: Constraints) -> Shown:
-    monthly = monthly_lines(pool, cost, busy)
-    runs = work.runs_each_month
-    span = cost.marginal_usd_per_gpu_hour * busy / run.hours.mid
-    total = sum(monthly.values())
-    low, high = total - span * (run.hours.mid - run.hours.low), total + span * (run.hours.high - run.hours.mid)
-    made = breakdown(
-        {name: value / runs for name, value in monthly.items()},
-        work,
-        low_usd=low / runs,
-        high_usd=high / runs,
-        explained=_SAID,
-    )
-    hourly = total / (run.hours.mid * runs)
-    if pool.mode is PoolMode.BUY:
-        hourly = total / HOURS_PER_MONTH
+def _entry(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, busy: float, constraints: Constraints) -> Entry:
+    monthly, runs = monthly_lines(pool, cost, busy), work.runs_each_month
+    lines = [(name, [_micro(usd, each) for each in _views(work)]) for name, usd in monthly.items()]
+    sums = [sum(values) for values in zip(*(micros for _, micros in lines), strict=True)]
+    total, view = sum(monthly.values()), 0 if work.runs is not None else 1
+    per_hour = cost.marginal_usd_per_gpu_hour * busy / run.hours.mid  # what follows the hours' range
+    scale = 1 / runs if work.runs is not None else 1.0
+    low = (total - per_hour * (run.hours.mid - run.hours.low)) * scale
+    high = (total + per_hour * (run.hours.high - run.hours.mid)) * scale
+    hourly = total / HOURS_PER_MONTH if pool.mode is PoolMode.BUY else total / (run.hours.mid * runs)
+    made = breakdown(lines, sums, work, low_usd=low, high_usd=high, explained=_SAID)
     option = PlanOption(
         rank=0, kind="on_prem", provider="on_prem", tier=pool.mode.value, instance_type=pool.name, gpu=gpu.name,
         form_factor=gpu.form_factor, gpu_count=float(pool.gpus_per_node), nodes=run.nodes, region=None, zone=None,
-        country=pool.country, capacity_type="owned", tenancy="on_prem", availability="available" if
-        pool.mode is PoolMode.OWNED else "unknown", arch="x86_64", strategy=run.estimate.strategy, vram=vram_of(run.estimate),
-        hours=run.hours, usd_per_hour=round(hourly, 6), usd_per_gpu_hour=round(hourly / cost.gpus, 6), cost=made,
-        usd_per_million_tokens=per_million_tokens(made, work),
+        country=pool.country, capacity_type="owned", tenancy="on_prem",
+        availability="available" if pool.mode is PoolMode.OWNED else "unknown", arch="x86_64", strategy=run.estimate.strategy,
+        vram=vram_of(run.estimate), hours=run.hours, usd_per_hour=round(hourly, 6),
+        usd_per_gpu_hour=round(hourly / cost.gpus, 6), cost=made,
+        usd_per_million_tokens=per_million_tokens(made.ranking_usd, work),
         deadline=band_of(
-            deadline_hours=constraints.deadline_hours, low=run.hours.low, high=run.hours.high,
-            setup_hours=0.0, paid_hours=run.hours.mid, stops=0.0,
+            deadline_hours=constraints.deadline_hours, low=run.hours.low, high=run.hours.high, setup_hours=0.0,
+            paid_hours=run.hours.mid, stops=0.0,
         ),
         flags=("low_headroom",) if run.estimate.low_headroom else (), tie_group=0,
         why=_why(pool, gpu, cost, work, run, busy, total),
@@ -198,7 +197,23 @@ def _option(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, b
             offer_id=None, observed_at=None, as_of=None, source="the request's on_prem figures", basis="own_hardware", feed=None
         ),
     )  # fmt: skip
-    return Shown(option=option, is_clean=True, row=None)
+    return Entry(
+        micro_usd=sums[view], usd_per_hour=option.usd_per_hour, name=f"on_prem {pool.name}", low_usd=low, high_usd=high,
+        shape=(gpu.name, option.gpu_count, run.nodes, option.strategy), is_clean=True, row=None, make=partial(_ranked, option),
+    )  # fmt: skip
+
+
+def _ranked(option: PlanOption, rank: int, tie_group: int) -> PlanOption:
+    return replace(option, rank=rank, tie_group=tie_group)
+
+
+def _views(work: Work) -> tuple[float, float, float]:
+    """By what a month's dollars are multiplied for a run, a month and the horizon."""
+    return 1 / work.runs_each_month, 1.0 if work.runs_per_month is not None else 0.0, float(work.horizon_months)
+
+
+def _micro(usd_per_month: float, times: float) -> int:
+    return round(usd_per_month * times * MICRO)
 
 
 def monthly_lines(pool: OnPremPool, cost: PoolCost, busy_gpu_hours: float) -> dict[str, float]:

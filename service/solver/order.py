@@ -1,23 +1,29 @@
 """Order: by expected total cost, a dated or suspect price never first while a live one fits; ties are a label."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from service.domain.plan import PlanOption
 
 
-@dataclass(frozen=True, eq=False)
-class Shown:
-    """One option with what its order needs beside it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One way to do the work, with what its place depends on; `make` turns it into an option of a rank and tie group."""
 
-    option: PlanOption
+    micro_usd: int  # ranking total
+    usd_per_hour: float
+    name: str  # offer id, or a word for own hardware
+    low_usd: float
+    high_usd: float
+    shape: tuple[str, float, int, str]  # card, count, nodes, strategy
     is_clean: bool  # neither dated nor suspect
     row: int | None  # market row index; None for own hardware
+    make: Callable[[int, int], PlanOption]
 
 
-def ordered(shown: Sequence[Shown], limit: int) -> list[Shown]:
-    """By cost, then price, then offer id; the cheapest clean one moves to the front where a live price is among them."""
-    found = sorted(shown, key=_key)
+def ordered(entries: Sequence[Entry], limit: int) -> list[Entry]:
+    """By cost, then price, then name; the cheapest clean one moves to the front where a live price is among them."""
+    found = sorted(entries, key=lambda one: (one.micro_usd, one.usd_per_hour, one.name))
     has_live = any(one.is_clean and one.row is not None for one in found)
     if found and has_live and not found[0].is_clean:
         first = next(one for one in found if one.is_clean)
@@ -26,42 +32,28 @@ def ordered(shown: Sequence[Shown], limit: int) -> list[Shown]:
     return found[:limit]
 
 
-def _key(one: Shown) -> tuple[float, float, str]:
-    option = one.option
-    return (option.cost.ranking_usd, option.usd_per_hour, option.price.offer_id or f"~{option.provider}")
+def tie_groups(entries: Sequence[Entry]) -> list[int]:
+    """Per entry the number of its group, from 1.
 
-
-def tie_groups(options: Sequence[PlanOption]) -> list[int]:
-    """Per option the number of its group, from 1.
-
-    A group holds its first option and every later one whose cost range overlaps the first's and that differs from it
+    A group holds its first entry and every later one whose cost range overlaps the first's and that differs from it
     in card, count or strategy: two offers of one card, count and strategy differ exactly, by their prices.
     """
-    groups = [0] * len(options)
+    groups = [0] * len(entries)
     number = 0
-    for at, first in enumerate(options):
+    for at, first in enumerate(entries):
         if groups[at]:
             continue
         number += 1
         groups[at] = number
-        for later in range(at + 1, len(options)):
-            if not groups[later] and _overlap(first, options[later]) and _shape(first) != _shape(options[later]):
+        low, high, shape = first.low_usd, first.high_usd, first.shape
+        for later in range(at + 1, len(entries)):
+            other = entries[later]
+            if not groups[later] and low <= other.high_usd and other.low_usd <= high and shape != other.shape:
                 groups[later] = number
     return groups
 
 
-def _overlap(one: PlanOption, other: PlanOption) -> bool:
-    return one.cost.low_usd <= other.cost.high_usd and other.cost.low_usd <= one.cost.high_usd
-
-
-def _shape(option: PlanOption) -> tuple[str, float, int, str]:
-    return (option.gpu, option.gpu_count, option.nodes, option.strategy)
-
-
-def ranked(shown: Sequence[Shown]) -> tuple[PlanOption, ...]:
+def made(entries: Sequence[Entry]) -> tuple[PlanOption, ...]:
     """The options with their ranks and tie groups."""
-    options = [one.option for one in shown]
-    return tuple(
-        replace(option, rank=rank, tie_group=group)
-        for rank, (option, group) in enumerate(zip(options, tie_groups(options), strict=True), start=1)
-    )
+    groups = tie_groups(entries)
+    return tuple(entry.make(rank, group) for rank, (entry, group) in enumerate(zip(entries, groups, strict=True), start=1))

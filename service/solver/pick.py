@@ -21,9 +21,8 @@ class Candidates:
     counts: Ints  # rows of each group under every cap
     in_region: Bools | None
 
-    def only(self, which: Bools) -> "Candidates":
-        """The candidates of which `which` (per group) is true."""
-        kept = which[self.at]
+    def only(self, kept: Bools) -> "Candidates":
+        """Those candidates of which `kept`, one per candidate, is true."""
         return replace(self, at=self.at[kept], slope=self.slope[kept], offset=self.offset[kept], counts=self.counts[kept])
 
     def first(self) -> Ints:

@@ -48,7 +48,9 @@ def _blocked(pricing: Pricing, mask: Mask, found: Found) -> PolicySide | None:
         return None
     groups, group = pricing.groups, rows[0].group
     kind, seller = int(groups.kind[group]), int(groups.seller[group])
-    machine = float(groups.row_usd_per_hour[rows[0].position]) + float(pricing.disk_usd_per_hour(np.array([group]))[0])
+    machine = float(groups.row_usd_per_hour[rows[0].position])
+    if pricing.disk_gb is not None:
+        machine += float(pricing.disk_usd_per_hour(np.array([group]))[0])
     return PolicySide(
         provider=groups.sellers.all[seller].provider,
         tier=groups.sellers.all[seller].tier,

@@ -1,6 +1,7 @@
-"""Pricing: the cost inputs of groups or rows gathered from the market, and what one request says of every run."""
+"""Pricing: the hours of a request on every pace, and what else a group or row costs beside its price."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,8 @@ from service.domain.estimate import Assumption
 from service.domain.request import PlanRequest
 from service.domain.workload import CheckpointSpec, CheckpointSupport, Task
 from service.solver.columns import Bools, Floats, Ints
-from service.solver.cost import JobTerms, Machines
+from service.solver.commitment import commitment_usd_per_run
+from service.solver.cost import Extras, Hours, JobTerms, hours_of
 from service.solver.shape import Shapes
 from service.solver.tables import GroupTable
 from service.solver.transfer import Transfer
@@ -34,26 +36,31 @@ class Pricing:
     disk_gb: float | None
     use_medians: bool  # beyond one run, spot and marketplace totals stand on the 30-day median
 
-    def machines(self, at: Ints, usd_per_hour: Floats, side: str = "mid") -> Machines:
-        """Inputs of the groups `at` at these prices of one machine; `side` low or high for the range of hours."""
-        groups, shapes, kind = self.groups, self.shapes, self.groups.kind[at]
-        price = usd_per_hour
-        if self.use_medians:
-            median = groups.median_usd_per_gpu_hour[at] * groups.kinds.gpu_count[kind]
-            price = np.where(np.isnan(median), price, median)
-        count = {"low": shapes.machines_low, "mid": shapes.machines, "high": shapes.machines_high}[side][kind]
-        hours = getattr(shapes, side)[kind]
-        return Machines(
-            usd_per_hour=price,
-            machines=count,
-            hours=hours,
-            hours_between_stops=groups.hours_between_stops[at],
-            increment_seconds=groups.money["billing_increment_seconds"][at],
-            disk_gb_beyond=self._disk_beyond(at),
-            storage_usd_per_gb_month=groups.money["storage_usd_per_gb_month"][at],
-            transfer_usd=self.transfer.usd_per_run[groups.seller[at]],
-            commitment_usd_per_run=self._commitment(at, price, hours),
-        )
+    @cached_property
+    def mid(self) -> Hours:
+        """Hours of a run on every pace."""
+        return self._hours(self.shapes.mid, self.shapes.machines)
+
+    @cached_property
+    def low(self) -> Hours:
+        """The same at the fast end of the range."""
+        return self._hours(self.shapes.low, self.shapes.machines_low)
+
+    @cached_property
+    def high(self) -> Hours:
+        """The same at the slow end of the range."""
+        return self._hours(self.shapes.high, self.shapes.machines_high)
+
+    def _hours(self, useful: Floats, machines: Floats) -> Hours:
+        kind = self.groups.paces.kind
+        return hours_of(self.groups.paces, useful[kind], machines[kind], self.job)
+
+    def price_used(self, at: Ints, usd_per_hour: Floats) -> Floats:
+        """The machine's price that totals stand on: its own, or its 30-day median."""
+        if not self.use_medians:
+            return usd_per_hour
+        median = self.groups.median_usd_per_gpu_hour[at] * self.groups.gpu_count[at]
+        return np.where(np.isnan(median), usd_per_hour, median)
 
     def on_median(self, at: Ints) -> Bools:
         """Where the 30-day median stands in for the row's own price."""
@@ -61,76 +68,72 @@ class Pricing:
             return np.zeros(len(at), dtype=np.bool_)
         return ~np.isnan(self.groups.median_usd_per_gpu_hour[at])
 
-    def upfront(self, at: Ints, machines: Machines) -> Floats:
-        """The part of the commitment that does not follow the price per hour, per run."""
-        return self._commitment(at, np.zeros(len(at)), machines.hours) * machines.machines
+    def extras(self, at: Ints, price: Floats, hours: Hours) -> Extras:
+        """Disk, traffic and commitments of one run at the groups `at`."""
+        groups, pace = self.groups, self.groups.pace[at]
+        storage = egress = commitment = None
+        if self.disk_gb is not None:
+            held = (hours.paid + self.job.setup_hours) * hours.machines
+            storage = self.disk_usd_per_hour(at) * held[pace]
+        if self.transfer.any_known:
+            egress = self.transfer.usd_per_run[groups.seller[at]]
+        if len(groups.reserved) and np.isin(groups.reserved, at).any():
+            commitment = self._commitments(at, price, hours)
+        return Extras(commitment_usd=commitment, storage_usd=storage, egress_usd=egress)
 
     def disk_usd_per_hour(self, at: Ints) -> Floats:
         """USD per hour and machine for the disk asked for beyond what the price holds."""
-        rate = np.nan_to_num(self.groups.money["storage_usd_per_gb_month"][at])
-        return np.asarray(rate * self._disk_beyond(at) / HOURS_PER_MONTH, dtype=np.float64)
-
-    def _disk_beyond(self, at: Ints) -> Floats:
         if self.disk_gb is None:
             return np.zeros(len(at))
-        return np.maximum(0.0, self.disk_gb - np.nan_to_num(self.groups.money["disk_included_gb"][at]))
+        beyond = np.maximum(0.0, self.disk_gb - np.nan_to_num(self.groups.money["disk_included_gb"][at]))
+        rate = np.nan_to_num(self.groups.money["storage_usd_per_gb_month"][at])
+        return np.asarray(rate * beyond / HOURS_PER_MONTH, dtype=np.float64)
 
-    def _commitment(self, at: Ints, price: Floats, hours: Floats) -> Floats:
-        """Per run and machine: the upfront fee, and the committed hours that the work does not use."""
-        cost = np.zeros(len(at))
-        terms = self.groups.terms_all
-        reserved = [i for i, term in enumerate(terms) if term.capacity_type == "reserved"]
-        if not reserved:
-            return cost
-        for i in np.flatnonzero(np.isin(self.groups.terms[at], reserved)).tolist():
-            months = terms[int(self.groups.terms[at[i]])].term_months or np.nan
-            used = float(hours[i]) + self.job.setup_hours
-            upfront = float(np.nan_to_num(self.groups.money["upfront_usd"][at[i]]))
-            cost[i] = _commitment_usd_per_run(
-                usd_per_hour=float(price[i]), upfront_usd=upfront, term_months=months, hours_per_run=used, work=self.work
+    def _commitments(self, at: Ints, price: Floats, hours: Hours) -> Floats:
+        """The upfront fee and the committed hours that the work does not use, per run, all machines."""
+        cost, groups = np.zeros(len(at)), self.groups
+        for i in np.flatnonzero(np.isin(at, groups.reserved)).tolist():
+            group = at[i]
+            pace = groups.pace[group]
+            cost[i] = float(hours.machines[pace]) * commitment_usd_per_run(
+                usd_per_hour=float(price[i]),
+                upfront_usd=float(np.nan_to_num(groups.money["upfront_usd"][group])),
+                term_months=groups.terms_all[int(groups.terms[group])].term_months or np.nan,
+                hours_per_run=float(hours.paid[pace]) + self.job.setup_hours,
+                work=self.work,
             )
         return cost
 
 
-def _commitment_usd_per_run(
-    *, usd_per_hour: float, upfront_usd: float, term_months: float, hours_per_run: float, work: Work
-) -> float:
-    """Unused hours are waste: a commitment bills every hour of its term, used or not."""
-    if work.runs is not None:
-        term_hours = term_months * HOURS_PER_MONTH
-        used = hours_per_run * work.runs
-        terms = max(1.0, np.ceil(used / term_hours - 1e-9))
-        return float(((terms * term_hours - used) * usd_per_hour + terms * upfront_usd) / work.runs)
-    runs = work.runs_each_month
-    used = hours_per_run * runs
-    held = max(1.0, np.ceil(used / HOURS_PER_MONTH - 1e-9))
-    return float(((held * HOURS_PER_MONTH - used) * usd_per_hour + held * upfront_usd / term_months) / runs)
-
-
 def job_terms(request: PlanRequest, work: Work) -> tuple[JobTerms, list[Assumption]]:
     """Set-up, restart and checkpoint times of a run, with the defaults listed."""
-    given = request.workload.checkpoint or CheckpointSpec()
+    given = request.workload.checkpoint or _NO_CHECKPOINT
     is_service = work.task is Task.INFER
     resumes = given.supported is CheckpointSupport.YES
-    assumed = [Assumption(name="setup_minutes", value=SETUP_MINUTES, unit="min", source="estimate", low=2.0, high=30.0)]
     restart, stall = given.restart_minutes, given.stall_minutes
+    assumed = [_SETUP] if not is_service else []
     if restart is None:
-        restart = RESTART_MINUTES
-        assumed.append(
-            Assumption(name="checkpoint.restart_minutes", value=restart, unit="min", source="estimate", low=3.0, high=30.0)
-        )
+        assumed.append(_RESTART)
     if resumes and stall is None:
-        assumed.append(
-            Assumption(name="checkpoint.stall_minutes", value=STALL_MINUTES, unit="min", source="estimate", low=0.1, high=10.0)
-        )
+        assumed.append(_STALL)
     if given.supported is CheckpointSupport.UNKNOWN and not is_service:
-        assumed.append(Assumption(name="checkpoint.supported", value="unknown", source="costed as no: a run starts from zero"))
+        assumed.append(_UNKNOWN)
     return JobTerms(
         setup_hours=0.0 if is_service else SETUP_MINUTES / _MINUTES,
-        restart_hours=restart / _MINUTES,
+        restart_hours=(RESTART_MINUTES if restart is None else restart) / _MINUTES,
         stall_hours=(STALL_MINUTES if stall is None else stall) / _MINUTES,
         interval_hours=None if given.interval_minutes is None else given.interval_minutes / _MINUTES,
         resumes=resumes,
         is_service=is_service,
-        runs_at_once_per_month=work.runs_per_month or 0.0,
     ), assumed
+
+
+_NO_CHECKPOINT: Final = CheckpointSpec()
+_SETUP: Final = Assumption(name="setup_minutes", value=SETUP_MINUTES, unit="min", source="estimate", low=2.0, high=30.0)
+_RESTART: Final = Assumption(
+    name="checkpoint.restart_minutes", value=RESTART_MINUTES, unit="min", source="estimate", low=3.0, high=30.0
+)
+_STALL: Final = Assumption(
+    name="checkpoint.stall_minutes", value=STALL_MINUTES, unit="min", source="estimate", low=0.1, high=10.0
+)
+_UNKNOWN: Final = Assumption(name="checkpoint.supported", value="unknown", source="costed as no: a run starts from zero")

@@ -6,11 +6,13 @@ from functools import lru_cache
 import numpy as np
 
 from providers.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from service.domain.estimate import Estimate
 from service.domain.request import Constraints
 from service.domain.workload import Task, Workload
+from service.estimate.job import JobShape
 from service.estimate.replicas import replicas_for
-from service.solver.columns import Array, Bools, Floats, Ints
-from service.solver.fit import NODE_STEPS, KindFits, fits_on
+from service.solver.columns import Array, Floats, Ints
+from service.solver.fit import NODE_STEPS, KindFits, RawNeed, fits_on
 from service.solver.reasons import CODE, PASS
 from service.solver.tables import Kinds
 from service.solver.work import Work
@@ -18,13 +20,27 @@ from service.solver.work import Work
 _FROM_FIT = np.array(  # along fit.REASONS
     [PASS, CODE["vram"], CODE["precision"], CODE["software_unverified"], CODE["parallelism"], CODE["gpu_count"]], dtype=np.uint8
 )
+_STEPS = np.array(NODE_STEPS, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Per kind the step of NODE_STEPS that is taken, and seconds per unit there; NaN where no step works."""
+
+    step: Ints
+    nodes: Floats
+    low: Floats
+    mid: Floats
+    high: Floats
+    reason: Array  # code of reasons.py
+    estimates: tuple[Estimate, ...]  # at the step taken, or on one machine where none works
 
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
     """Per kind. `machines` is the mean number paid for at once, `nodes` the most; hours are of one run."""
 
-    step: Ints  # index into NODE_STEPS: machines of one run (train, raw) or of one replica (infer)
+    choice: Choice
     nodes: Floats
     machines: Floats
     machines_low: Floats
@@ -32,76 +48,104 @@ class Shapes:
     low: Floats
     mid: Floats
     high: Floats
-    copies: Floats  # runs at once that it takes to get a month's work done
-    reason: Array  # code of reasons.py, PASS where it works
-    fits: tuple[KindFits, ...]  # along NODE_STEPS
+    reason: Array
 
 
 def shapes_of(work: Work, kinds: Kinds, workload: Workload, constraints: Constraints, setup_hours: float) -> Shapes:
     """The least number of machines of each kind that hold the work and end it in time."""
-    fits = tuple(fits_on(work.need, kinds, nodes) for nodes in NODE_STEPS)
     if work.task is Task.INFER:
-        return _service(work, kinds, workload, constraints, fits)
-    limit = (constraints.deadline_hours or np.inf) - setup_hours
-    limit = min(limit, work.horizon_months * HOURS_PER_MONTH)
+        return _service(work, kinds, workload, constraints)
+    horizon = float(work.horizon_months * HOURS_PER_MONTH)
+    limit = horizon if constraints.deadline_hours is None else min(horizon, constraints.deadline_hours - setup_hours)
     hours_per_unit = work.units_per_run / SECONDS_PER_HOUR
-    chosen = np.zeros(len(kinds), dtype=np.int64)
-    done = np.zeros(len(kinds), dtype=np.bool_)
-    runs = np.zeros(len(kinds), dtype=np.bool_)
     least = constraints.min_gpu_count or 0
-    for step, fit in enumerate(fits):
-        open_ = ~done if step == 0 else ~done & ~kinds.alone
-        if not open_.any():
-            break
-        enough = kinds.gpu_count * fit.nodes >= least
-        works = open_ & fit.fits & enough
-        chosen[works] = step
-        runs |= works
-        done |= works & (fit.mid * hours_per_unit <= limit)
-    low, mid, high = (_pick(fits, chosen, name) * hours_per_unit for name in ("low", "mid", "high"))
-    nodes = np.array(NODE_STEPS, dtype=np.float64)[chosen]
-    with np.errstate(invalid="ignore"):
-        copies = np.ceil(np.nan_to_num(mid) * work.runs_each_month / HOURS_PER_MONTH - 1e-9)
-    copies = np.maximum(copies, 1.0) if work.runs_per_month is not None else np.ones(len(kinds))
-    reason = np.full(len(kinds), PASS, dtype=np.uint8)
-    reason[kinds.alone & (copies > 1)] = CODE["one_host"]
-    reason[~done] = CODE["too_slow"]
-    reason[~runs] = np.minimum(_FROM_FIT[fits[0].reason], CODE["parallelism"] if least == 0 else CODE["gpu_count"])[~runs]
-    reason = np.minimum(reason, _count_reason(kinds, nodes, constraints))
+    choice = first_that_holds(work.need, kinds, least)
+    mid = choice.mid * hours_per_unit
+    slow = mid > limit
+    if constraints.deadline_hours is not None and slow.any():
+        choice = _in_time(work.need, kinds, least, limit / hours_per_unit)
+        mid = choice.mid * hours_per_unit
+        slow = mid > limit
+    reason = choice.reason.copy()
+    reason[slow] = CODE["too_slow"]
+    if work.runs_per_month is not None:
+        crowded = kinds.alone & (mid * work.runs_each_month > HOURS_PER_MONTH)
+        reason[crowded & ~slow] = CODE["one_host"]
     return Shapes(
-        step=chosen, nodes=nodes, machines=nodes, machines_low=nodes, machines_high=nodes, low=low, mid=mid, high=high,
-        copies=copies, reason=reason, fits=fits,
+        choice=choice, nodes=choice.nodes, machines=choice.nodes, machines_low=choice.nodes, machines_high=choice.nodes,
+        low=choice.low * hours_per_unit, mid=mid, high=choice.high * hours_per_unit,
+        reason=_with_counts(reason, kinds, choice.nodes, constraints),
     )  # fmt: skip
 
 
-def _service(work: Work, kinds: Kinds, workload: Workload, constraints: Constraints, fits: tuple[KindFits, ...]) -> Shapes:
+@lru_cache(maxsize=256)
+def first_that_holds(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int) -> Choice:
+    """The fewest machines of each kind that hold the job, whatever the time: a function of shape and kinds only."""
+    return _chosen(need, kinds, least_gpus, np.inf)
+
+
+def _in_time(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, seconds_per_unit: float) -> Choice:
+    """The fewest machines that hold the job and are this fast; the fastest that hold it where none is."""
+    return _chosen(need, kinds, least_gpus, seconds_per_unit)
+
+
+def _chosen(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, most_seconds: float) -> Choice:
+    fits: list[KindFits] = []
+    step = np.zeros(len(kinds), dtype=np.int64)
+    works, done = np.zeros(len(kinds), dtype=np.bool_), np.zeros(len(kinds), dtype=np.bool_)
+    for number, nodes in enumerate(NODE_STEPS):
+        pending = ~done if number == 0 else ~done & ~kinds.alone
+        if not pending.any():
+            break
+        fit = fits_on(need, kinds, nodes)
+        fits.append(fit)
+        holds = pending & fit.fits & (kinds.gpu_count * nodes >= least_gpus)
+        step[holds] = number
+        works |= holds
+        done |= holds & (fit.mid <= most_seconds)
+    low, mid, high = (_pick(fits, step, works, name) for name in ("low", "mid", "high"))
+    reason = np.full(len(kinds), PASS, dtype=np.uint8)
+    if fits:
+        reason[~works] = np.minimum(_FROM_FIT[fits[0].reason], np.uint8(CODE["parallelism"]))[~works]
+        reason[~works & fits[0].fits] = CODE["gpu_count"]  # it holds the job, with fewer cards than asked for
+    estimates = tuple(fits[number].estimates[at] for at, number in enumerate(step.tolist())) if fits else ()
+    return Choice(step=step, nodes=_STEPS[step], low=low, mid=mid, high=high, reason=reason, estimates=estimates)
+
+
+def _pick(fits: list[KindFits], step: Ints, works: Array, name: str) -> Floats:
+    if not fits:
+        return np.zeros(0)
+    table = np.stack([getattr(fit, name) for fit in fits])
+    return np.where(works, table[step, np.arange(len(step))], np.nan)
+
+
+def _service(work: Work, kinds: Kinds, workload: Workload, constraints: Constraints) -> Shapes:
     """Replicas that carry the load: each on the fewest machines that hold the model."""
-    chosen = np.zeros(len(kinds), dtype=np.int64)
-    done = fits[0].fits.copy()
-    for step, fit in enumerate(fits[1:], start=1):
-        works = ~done & ~kinds.alone & fit.fits
-        chosen[works] = step
-        done |= works
+    choice = first_that_holds(work.need, kinds, 0)
     load = workload.requests_per_second
     profile: float | tuple[float, ...] = tuple(load) if isinstance(load, list) else load or 0.0
     bounds = (workload.min_replicas or 0, workload.max_replicas)
-    counts = {
-        name: np.array([_replicas(profile, seconds, *bounds) for seconds in _pick(fits, chosen, name).tolist()])
-        for name in ("low", "mid", "high")
-    }
-    nodes = np.array(NODE_STEPS, dtype=np.float64)[chosen]
-    peak, mean, unserved = counts["mid"].T if len(kinds) else np.zeros((3, 0))
-    reason = np.full(len(kinds), PASS, dtype=np.uint8)
-    reason[kinds.alone & (peak > 1)] = CODE["one_host"]
-    reason[unserved > 1e-9] = CODE["too_slow"]
-    reason[~done] = np.minimum(_FROM_FIT[fits[0].reason], CODE["parallelism"])[~done]
-    hours = np.full(len(kinds), work.units_per_run)
-    reason = np.minimum(reason, _count_reason(kinds, nodes * peak, constraints))
+    peak, mean, unserved = _counts(choice.mid, profile, bounds)
+    _, mean_low, _ = _counts(choice.low, profile, bounds)
+    _, mean_high, _ = _counts(choice.high, profile, bounds)
+    reason = choice.reason.copy()
+    served = reason == PASS
+    reason[served & (unserved > _ENOUGH)] = CODE["too_slow"]
+    reason[served & kinds.alone & (peak > 1)] = CODE["one_host"]
+    hours, nodes = np.full(len(kinds), work.units_per_run), choice.nodes
     return Shapes(
-        step=chosen, nodes=nodes * peak, machines=nodes * mean, machines_low=nodes * counts["low"].T[1] if len(kinds) else nodes,
-        machines_high=nodes * counts["high"].T[1] if len(kinds) else nodes, low=hours, mid=hours, high=hours,
-        copies=np.ones(len(kinds)), reason=reason, fits=fits,
+        choice=choice, nodes=nodes * peak, machines=nodes * mean, machines_low=nodes * mean_low,
+        machines_high=nodes * mean_high, low=hours, mid=hours, high=hours,
+        reason=_with_counts(reason, kinds, nodes * peak, constraints),
     )  # fmt: skip
+
+
+_ENOUGH = 1e-9
+
+
+def _counts(seconds: Floats, profile: float | tuple[float, ...], bounds: tuple[int, int | None]) -> tuple[Floats, Floats, Floats]:
+    found = np.array([_replicas(profile, one, *bounds) for one in seconds.tolist()]).reshape(-1, 3)
+    return found[:, 0], found[:, 1], found[:, 2]
 
 
 @lru_cache(maxsize=16_384)
@@ -115,20 +159,11 @@ def _replicas(
     return (float(found.peak), found.mean, found.unserved_fraction)
 
 
-def _pick(fits: tuple[KindFits, ...], chosen: Ints, name: str) -> Floats:
-    """The named array of the chosen step, per kind."""
-    picked: Floats = getattr(fits[0], name)
-    if not chosen.any():
-        return picked
-    table = np.stack([getattr(fit, name) for fit in fits])
-    return np.asarray(table[chosen, np.arange(len(chosen))], dtype=np.float64)
-
-
-def _count_reason(kinds: Kinds, nodes: Floats, constraints: Constraints) -> Array:
+def _with_counts(reason: Array, kinds: Kinds, nodes: Floats, constraints: Constraints) -> Array:
+    """The reasons with the limits on the number of GPUs, which come earlier in the order of reasons."""
+    least, most = constraints.min_gpu_count, constraints.max_gpu_count
+    if least is None and most is None:
+        return reason
     cards = kinds.gpu_count * nodes
-    bad: Bools = np.zeros(len(kinds), dtype=np.bool_)
-    if constraints.min_gpu_count is not None:
-        bad = cards < constraints.min_gpu_count
-    if constraints.max_gpu_count is not None:
-        bad = bad | (cards > constraints.max_gpu_count)
-    return np.where(bad, np.uint8(CODE["gpu_count"]), np.uint8(PASS))
+    bad = (cards < (least or 0)) | (cards > (np.inf if most is None else most))
+    return np.where(bad, np.minimum(reason, np.uint8(CODE["gpu_count"])), reason)

@@ -26,8 +26,8 @@ from service.solver.interruption import prior_assumptions
 from service.solver.leaders import leaders_of
 from service.solver.market import Market
 from service.solver.onprem import own_hardware
-from service.solver.options import cloud_options
-from service.solver.order import Shown, ordered, ranked
+from service.solver.options import cloud_entries
+from service.solver.order import Entry, made, ordered
 from service.solver.pick import cheapest
 from service.solver.policy_price import policy_price
 from service.solver.pool_defaults import default_pool
@@ -77,13 +77,13 @@ def solve(
     """
     problem = _problem(request, pools or {}, default_sensitivity, measured_utilization)
     pricing, assumed = _pricing(problem, market)
-    mask = mask_of(market, request.constraints, problem.data_class, pricing.shapes, evaluated_at, pricing.disk_gb)
+    mask = mask_of(market, request.constraints, problem.data_class, pricing, evaluated_at)
     found = find(pricing, mask, request.constraints)
     cloud = _cloud(market, pricing, found, mask, request)
     own, listed = own_hardware(problem.pools, problem.work, request.workload, request.constraints)
-    shown = ordered([*cloud, *(one.shown for one in own if one.shown is not None)], request.limit)
-    options = ranked(shown)
-    decision = decide(own, [one.option for one in cloud], problem.work, _dearest(pricing, found))
+    shown = ordered([*cloud, *(one.entry for one in own if one.entry is not None)], request.limit)
+    options = made(shown)
+    decision = decide(own, _cheapest(cloud, shown, options), problem.work, _dearest(pricing, found) if own else {})
     left_out = (*exclusions(pricing, mask, found, request.constraints), *(one.exclusion for one in own if one.exclusion))
     assumptions = (*problem.assumed, *assumed, *listed, *_priors(options), *_class_assumed(problem))
     return _answer(problem, market, pricing, mask, found, shown, options, decision, left_out, assumptions, evaluated_at)
@@ -147,23 +147,30 @@ def _pricing(problem: _Problem, market: Market) -> tuple[Pricing, list[Assumptio
     return made, assumed
 
 
-def _cloud(market: Market, pricing: Pricing, found: Found, mask: Mask, request: PlanRequest) -> list[Shown]:
+def _cloud(market: Market, pricing: Pricing, found: Found, mask: Mask, request: PlanRequest) -> list[Entry]:
     """The cheapest rows as options, and the cheapest with a live, unsuspected price where none of them has one."""
     rows = cheapest(found.allowed, request.limit)
-    shown = cloud_options(market, pricing, rows, mask, request.constraints.deadline_hours)
+    shown = cloud_entries(market, pricing, rows, mask, request.constraints.deadline_hours)
     if not shown or any(one.is_clean for one in shown):
         return shown
-    clean = found.allowed.only(~market.groups.suspect & ~market.groups.dated)
+    clean = found.allowed.only(~(market.groups.suspect | market.groups.dated)[found.allowed.at])
     extra = cheapest(clean, 1)
-    return [*shown, *cloud_options(market, pricing, extra, mask, request.constraints.deadline_hours)]
+    return [*shown, *cloud_entries(market, pricing, extra, mask, request.constraints.deadline_hours)]
+
+
+def _cheapest(cloud: Sequence[Entry], shown: Sequence[Entry], options: Sequence[PlanOption]) -> PlanOption | None:
+    """The cloud option of least cost, whether it is among those shown or not."""
+    if not cloud:
+        return None
+    least = min(cloud, key=lambda one: (one.micro_usd, one.usd_per_hour, one.name))
+    return next((option for one, option in zip(shown, options, strict=True) if one is least), None) or least.make(0, 0)
 
 
 def _dearest(pricing: Pricing, found: Found) -> dict[str, float]:
     """By card, the dearest on-demand price per GPU-hour among the allowed rows."""
     groups, at = pricing.groups, found.allowed.at[found.allowed.counts > 0]
-    listed = [number for number, terms in enumerate(groups.terms_all) if terms.capacity_type == "on_demand"]
-    at = at[np.isin(groups.terms[at], listed) & ~groups.suspect[at]]
-    last = groups.row_usd_per_hour[groups.start[at] + groups.size[at] - 1] / groups.kinds.gpu_count[groups.kind[at]]
+    at = at[groups.on_demand[at] & ~groups.suspect[at]]
+    last = groups.row_usd_per_hour[groups.start[at] + groups.size[at] - 1] / groups.gpu_count[at]
     dearest = np.zeros(len(groups.kinds))
     np.maximum.at(dearest, groups.kind[at], last)
     by_card: dict[str, float] = {}
@@ -191,7 +198,7 @@ def _answer(
     pricing: Pricing,
     mask: Mask,
     found: Found,
-    shown: Sequence[Shown],
+    shown: Sequence[Entry],
     options: tuple[PlanOption, ...],
     decision: Decision,
     left_out: tuple[Exclusion, ...],

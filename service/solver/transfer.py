@@ -25,6 +25,7 @@ class Transfer:
     """USD per run and seller of what is known, and what is not."""
 
     usd_per_run: Floats  # per seller
+    any_known: bool  # some of it is above 0
     unknown: tuple[str, ...]  # for each part that is not priced, a sentence
 
 
@@ -46,7 +47,7 @@ def transfer_of(data: WorkloadData | None, sellers: Sequence[Seller], runs_per_m
             unknown.append("traffic between regions of the provider where the dataset lies")
     if output is not None:
         unknown += _output(data, output, sellers, runs_per_month, usd)
-    return Transfer(usd, tuple(unknown))
+    return Transfer(usd, bool(usd.any()), tuple(unknown))
 
 
 def _output(data: WorkloadData | None, output: float, sellers: Sequence[Seller], runs_per_month: float, usd: Floats) -> list[str]:

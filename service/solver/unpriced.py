@@ -15,9 +15,9 @@ def not_priced(pricing: Pricing, found: Found, options: Sequence[PlanOption]) ->
     groups, at = pricing.groups, found.allowed.at
     if pricing.disk_gb is None:
         made.append(NotPriced(name="storage", explained="disk beyond what the price holds: its size was not given"))
-    elif bool(np.isnan(groups.money["storage_usd_per_gb_month"][at]).any()):
+    elif np.isnan(groups.money["storage_usd_per_gb_month"][at]).any():
         made.append(NotPriced(name="storage", explained="disk of offers that state no price for it"))
-    if bool(np.isnan(groups.money["billing_increment_seconds"][at]).any()):
+    if not groups.has_step[at].all():
         made.append(NotPriced(name="billing_increment", explained="rounding up at offers that state no billing step"))
     if any(option.capacity_type == "spot" for option in options):
         made.append(NotPriced(name="waiting", explained="the value of time waited for spot capacity after an interruption"))

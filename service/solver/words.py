@@ -6,8 +6,8 @@ import math
 def usd(value: float) -> str:
     """A price, exact to micro-dollars, with at least two decimals: 4, 0.4175 -> "$4.00", "$0.4175"."""
     text = f"{value:,.6f}".rstrip("0")
-    whole, _, decimals = text.partition(".")
-    return f"${whole}.{decimals.ljust(2, '0')}"
+    at = text.index(".")
+    return f"${text}" if len(text) - at > 2 else f"${text.ljust(at + 3, '0')}"
 
 
 def about_usd(value: float) -> str:
@@ -17,14 +17,13 @@ def about_usd(value: float) -> str:
 
 def about(value: float) -> str:
     """An estimate with three significant digits at most: 1234.5 -> "1,230", 0.04567 -> "0.0457"."""
+    if 1e-4 <= value < 999.5:
+        return f"{value:.3g}"
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "never"
-    digits = 2 - math.floor(math.log10(abs(value)))
-    rounded = round(value, digits)
-    if digits <= 0:
-        return f"{rounded:,.0f}"
-    text = f"{rounded:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if abs(value) >= 999.5:
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return f"{float(f'{value:.3g}'):f}" if abs(value) >= 1e-6 else "0"
 
 
 def about_hours(hours: float) -> str:
@@ -44,6 +43,8 @@ def percent(fraction: float) -> str:
 
 def age(hours: float) -> str:
     """How long ago, in minutes, hours or days."""
+    if hours * 60 < 1:
+        return "less than a minute"
     if hours < 1:
         return f"{round(hours * 60)} min"
     if hours < 48:

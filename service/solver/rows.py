@@ -1,0 +1,109 @@
+"""Rows: the rows picked, priced exactly, as micro-dollars of each line per run, per month and over the horizon."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from service.domain.plan import CostBreakdown, CostLine
+from service.domain.workload import Task
+from service.solver.columns import Floats, Ints
+from service.solver.cost import LINES, MICRO, Hours, cost_lines
+from service.solver.pick import Row
+from service.solver.pricing import Pricing
+from service.solver.work import Work
+
+SAID: Final = {
+    "compute": "hours of work at the price",
+    "interruption": "work repeated after interruptions, and checkpoints",
+    "setup": "paid before useful work starts",
+    "billing_increment": "rounded up to the billing step",
+    "commitment": "committed and not used, and upfront fees",
+    "storage": "disk asked for and not in the price",
+    "egress": "moving the data, what is known of it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PricedRow:
+    """One row with its cost. `lines` holds micro-dollars per line: of one run, of a month, over the horizon."""
+
+    group: int
+    row: int  # market row index
+    offer_id: int
+    machine_usd: float  # of one machine per hour
+    disk_usd: float  # per hour and machine, for the disk asked for beyond what the price holds
+    lines: list[list[int]]
+    sums: list[int]
+    low_usd: float  # of the ranking total
+    high_usd: float
+    stops: float
+    paid_hours: float
+    on_median: bool
+
+
+def priced(pricing: Pricing, rows: Sequence[Row]) -> list[PricedRow]:
+    """The rows priced, in the order given."""
+    if not rows:
+        return []
+    groups, work = pricing.groups, pricing.work
+    at, positions = np.array([(row.group, row.position) for row in rows], dtype=np.int64).T
+    price, pace = groups.row_usd_per_hour[positions], groups.pace[at]
+    hours = pricing.mid
+    unit = np.stack(_lines(pricing, at, price, hours))
+    views = np.array([1.0, work.runs_per_month or 0.0, work.runs_in_all])
+    micros = np.rint(unit[:, :, None] * (views * MICRO)).astype(np.int64)  # line, row, view
+    ranked = 1.0 if work.runs is not None else work.runs_per_month or 0.0
+    low, high = ((np.sum(_lines(pricing, at, price, side), axis=0) * ranked).tolist() for side in (pricing.low, pricing.high))
+    fields = zip(
+        at.tolist(), groups.row[positions].tolist(), groups.row_id[positions].tolist(), price.tolist(),
+        pricing.disk_usd_per_hour(at).tolist(), micros.transpose(1, 0, 2).tolist(), micros.sum(axis=0).tolist(), low, high,
+        hours.stops[pace].tolist(), hours.paid[pace].tolist(), pricing.on_median(at).tolist(), strict=True,
+    )  # fmt: skip
+    return [PricedRow(*values) for values in fields]
+
+
+def _lines(pricing: Pricing, at: Ints, own: Floats, hours: Hours) -> list[Floats]:
+    price = pricing.price_used(at, own)
+    return cost_lines(price, hours, pricing.groups.pace[at], pricing.job, pricing.extras(at, price, hours))
+
+
+def breakdown(
+    lines: Sequence[tuple[str, Sequence[int]]],
+    sums: Sequence[int],
+    work: Work,
+    *,
+    low_usd: float,
+    high_usd: float,
+    explained: dict[str, str],
+) -> CostBreakdown:
+    """Named lines of micro-dollars (of a run, of a month, over the horizon) as dollars; an empty line is left out."""
+    is_service, monthly, is_once = work.task is Task.INFER, work.runs_per_month is not None, work.runs is not None
+    per_run, per_month, over = sums[0] / MICRO, sums[1] / MICRO, sums[2] / MICRO
+    return CostBreakdown(
+        lines=tuple(
+            CostLine(
+                name=name,
+                usd_per_run=None if is_service else micros[0] / MICRO,
+                usd_per_month=micros[1] / MICRO if monthly else None,
+                usd_over_horizon=micros[2] / MICRO,
+                explained=explained[name],
+            )
+            for name, micros in lines
+            if micros[2] or micros[0] or name == "compute"
+        ),
+        usd_per_run=None if is_service else per_run,
+        usd_per_month=per_month if monthly else None,
+        usd_over_horizon=over,
+        low_usd=round(low_usd, 6),
+        high_usd=round(high_usd, 6),
+        ranking_usd=per_run if is_once else per_month,
+        ranking_period=work.ranking_period,
+    )
+
+
+def cloud_breakdown(one: PricedRow, work: Work) -> CostBreakdown:
+    """The breakdown of a priced row."""
+    lines = list(zip(LINES, one.lines, strict=True))
+    return breakdown(lines, one.sums, work, low_usd=one.low_usd, high_usd=one.high_usd, explained=SAID)
