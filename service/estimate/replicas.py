@@ -56,8 +56,7 @@ def replicas_for(
     _check_limit(max_replicas, least)
     most = max_replicas or inf
     hourly = [int(min(most, max(least, _needed(rate, requests_per_second * target_load)))) for rate in rates]
-    if not follow_load:
-        hourly = [max(hourly)] * len(hourly)
+    hourly = hourly if follow_load else [max(hourly)] * len(hourly)
     starts = sum(max(0, now - hourly[index - 1]) for index, now in enumerate(hourly))  # the profile repeats
     served = sum(min(rate, count * requests_per_second) for rate, count in zip(rates, hourly, strict=True))
     capacity, asked = sum(hourly) * requests_per_second, sum(rates)
