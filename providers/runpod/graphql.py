@@ -17,6 +17,7 @@ _CATALOGUE = """query Catalogue {
   gpuTypes {
     id displayName manufacturer memoryInGb secureCloud communityCloud securePrice communityPrice
     maxGpuCount maxGpuCountSecureCloud maxGpuCountCommunityCloud minPodGpuCount
+    oneMonthPrice threeMonthPrice sixMonthPrice clusterPrice
   }
   dataCenters { id name location listed compliance }
   countryCodes

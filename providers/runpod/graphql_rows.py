@@ -11,6 +11,7 @@ from providers.errors import ProviderPayloadInvalid
 from providers.offer import Availability, Batch, Offer
 from providers.runpod.data_centers import compliance_of
 from providers.runpod.market import CLOUDS, NAME, Cloud, Listing, Stock, availability_of, offers_of
+from providers.runpod.products import PLANS, cluster_offer, plan_offers
 
 SOURCE = "RunPod GraphQL, gpuTypes"
 
@@ -26,6 +27,10 @@ class _GpuType(BaseModel):
     maxGpuCountSecureCloud: StrictInt | None = None
     maxGpuCountCommunityCloud: StrictInt | None = None
     minPodGpuCount: StrictInt | None = None
+    oneMonthPrice: Any = None
+    threeMonthPrice: Any = None
+    sixMonthPrice: Any = None
+    clusterPrice: Any = None
 
 
 class _LowestPrice(BaseModel):
@@ -55,16 +60,40 @@ def parse_graphql(payload: Json, observed_at: datetime) -> Batch:
         raise ProviderPayloadInvalid(NAME, "the answers are not a GraphQL catalogue") from error
     attestations = compliance_of(catalogue.dataCenters)
     stock = _stock_by_card(catalogue.probes)
-    rows = [(cloud, index, row) for cloud in CLOUDS for index, row in enumerate(catalogue.gpuTypes)]
+    numbered = [(_name(row, index), row) for index, row in enumerate(catalogue.gpuTypes)]
+    rows = [(f"{cloud} {name}", (cloud, "", row)) for cloud in CLOUDS for name, row in numbered]
+    other = [
+        (f"{field} {name}", ("secure", field, row))
+        for field in (*PLANS, "clusterPrice")
+        for name, row in numbered
+        if _has(row, field)
+    ]
 
-    def offers(raw: tuple[Cloud, Json]) -> Iterator[Offer]:
-        return offers_of(_listing(*raw, stock), attestations=attestations, observed_at=observed_at, source=SOURCE)
+    def offers(raw: tuple[Cloud, str, Json]) -> Iterator[Offer]:
+        cloud, field, row = raw
+        listing = _listing(cloud, row, stock)
+        if not field:
+            return offers_of(listing, attestations=attestations, observed_at=observed_at, source=SOURCE)
+        usd = getattr(_GpuType.model_validate(row), field)
+        if field not in PLANS:
+            return cluster_offer(listing, usd_per_gpu_hour=usd, observed_at=observed_at, source=SOURCE)
+        return plan_offers(
+            listing, usd_per_gpu_hour=usd, months=PLANS[field], attestations=attestations, observed_at=observed_at, source=SOURCE
+        )
 
     return collect(
-        ((f"{cloud} {_name(row, index)}", (cloud, row)) for cloud, index, row in rows),
+        [*rows, *other],
         offers,
         truncated=any(len(probe.gpuTypes) != len(catalogue.gpuTypes) for probe in catalogue.probes),
     )
+
+
+def _has(row: Json, field: str) -> bool:
+    """A readable card that is sold this way, too; an unreadable one is counted once, as what it is."""
+    try:
+        return bool(getattr(_GpuType.model_validate(row), field))
+    except ValidationError:
+        return False
 
 
 def _name(row: Json, index: int) -> str:
