@@ -1,20 +1,23 @@
 """One holder at a time; whoever was overtaken cannot write, however long it slept."""
 
+import signal
 import subprocess
 import sys
-import textwrap
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
 from service.flows.refresh import RefreshRun, refresh_feed
+from service.store import feeds
 from service.store.engine import reading
 from service.store.errors import LeaseLost
 from service.store.lease import LeaseKeeper
 from service.store.tables import CurrentPrice, PriceHistory
 
 TTL = timedelta(seconds=30)
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture
@@ -79,56 +82,54 @@ def test_a_paused_old_leader_cannot_write(engine, clock, keepers, fake, offers_o
         assert connection.execute(select(func.count()).select_from(PriceHistory)).scalar() == 0
 
 
-KILLED = textwrap.dedent(
-    """
-    import dataclasses, os, signal, sys
-    from datetime import UTC, datetime, timedelta
-    from decimal import Decimal
-    sys.path.insert(0, sys.argv[2])
-    from bench_refresh import Listed, make_offers
-    from service.flows.refresh import RefreshRun, refresh_feed
-    from service.store import feeds, prices
-    from service.store.engine import make_engine
-    from service.store.lease import LeaseKeeper
+KILLED = """
+import os, signal, sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from providers.base import Adapter
+from providers.offer import Batch
+from service.flows.refresh import RefreshRun, refresh_feed
+from service.store import feeds, prices
+from service.store.engine import make_engine, reading
+from service.store.lease import LeaseKeeper
 
-    engine = make_engine(sys.argv[1])
-    clock = lambda: datetime(2026, 9, 1, tzinfo=UTC) + timedelta(hours=int(sys.argv[3] == "change"))
-    lease = LeaseKeeper(engine, "killed", clock, ttl=timedelta(days=1)).acquire()
-    offers = make_offers(300)
-    if sys.argv[3] == "change":
-        offers = tuple(dataclasses.replace(o, usd_per_hour=o.usd_per_hour + 1) for o in offers)
-        stored = feeds.save_packed if sys.argv[4] == "late" else prices._insert
+database_url, now, module, name = sys.argv[1], datetime.fromisoformat(sys.argv[2]), *sys.argv[3].split(".")
+engine, clock = make_engine(database_url), lambda: now
+with reading(engine) as connection:
+    [stored] = prices.offers_at(connection, now).values()
+dearer = Batch(offers=tuple(replace(offer, usd_per_hour=offer.usd_per_hour + 1) for offer in stored))
 
-        def killed(*args, **kwargs):
-            stored(*args, **kwargs)
-            os.kill(os.getpid(), signal.SIGKILL)
+class Dearer(Adapter):
+    name = "fake"
+    def fetch(self, http): return None
+    def parse(self, payload, observed_at): return dearer
 
-        if sys.argv[4] == "late":
-            feeds.save_packed = killed
-        else:
-            prices._insert = killed
-    refresh_feed(Listed(offers), None, RefreshRun(engine=engine, clock=clock, lease=lease, interval_seconds=300))
-    """
-)
+of_module = {"feeds": feeds, "prices": prices}[module]
+real = getattr(of_module, name)
+
+def killed(*args, **kwargs):
+    real(*args, **kwargs)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(of_module, name, killed)
+lease = LeaseKeeper(engine, "killed", clock, name="killed", ttl=timedelta(days=1)).acquire()
+refresh_feed(Dearer(), None, RefreshRun(engine=engine, clock=clock, lease=lease, interval_seconds=300))
+"""
 
 
-@pytest.mark.parametrize("moment", ["early", "late"])
-def test_a_kill_in_the_middle_of_a_refresh_leaves_no_half_batch(engine, database_url, tmp_path, moment):
-    from pathlib import Path
-
-    bench = str(Path(__file__).resolve().parent.parent / "bench")
+@pytest.mark.parametrize("step", ["prices.apply_difference", "feeds.save_states"])
+def test_a_kill_in_the_middle_of_a_refresh_leaves_no_half_batch(engine, database_url, clock, refresh, offers_of, tmp_path, step):
+    refresh(*offers_of(50))
+    first = clock.now
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
-
-    def run(what):
-        command = [sys.executable, str(script), database_url, bench, what, moment]
-        return subprocess.run(command, check=False, capture_output=True, timeout=60, cwd=Path(bench).parent.parent)
-
-    first = run("load")
-    assert first.returncode == 0, first.stderr.decode()
-    assert run("change").returncode == -9
+    command = [sys.executable, str(script), database_url, clock.pass_(hours=1).isoformat(), step]
+    done = subprocess.run(command, check=False, capture_output=True, timeout=60, cwd=ROOT)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     with reading(engine) as connection:
-        rows = connection.execute(select(func.count(), func.min(CurrentPrice.valid_from), func.max(CurrentPrice.valid_from)))
-        count, least, most = rows.one()
-        assert (count, least == most) == (300, True)
+        rows = connection.execute(select(CurrentPrice.valid_from, CurrentPrice.micro_usd_per_hour)).all()
+        assert set(map(tuple, rows)) == {(first, 10_000_000)}
+        assert len(rows) == 50
         assert connection.execute(select(func.count()).select_from(PriceHistory)).scalar() == 0
+        assert feeds.market_version(connection).changed_at == first
+    assert refresh(*offers_of(50, usd_per_hour="11")).changed == 50  # and nothing is locked
