@@ -17,6 +17,7 @@ from service.estimate.memory_setup import Adapters, AttentionKernel, MemorySetup
 from service.estimate.models import MODELS
 from service.estimate.optimizer import bytes_per_param, trained_bytes
 from service.estimate.parallel import Parallelism
+from service.estimate.sharding import gathered_bytes
 from service.estimate.vram import memory_need
 from service.estimate.weights import dequantised_bytes, quantised_weight_bytes, weight_bytes
 
@@ -319,3 +320,21 @@ def test_changing_lengths_leave_cached_blocks_up_to_the_cards_end():
     cached = {need: next(part.gib for part in need.parts if part.name == "fragmentation") * GIB for need in (roomy, tight)}
     assert cached[roomy] == pytest.approx(1.4 * live)
     assert cached[tight] == pytest.approx(0.15 * live)
+
+
+def test_fully_sharded_training_gathers_two_layers_and_both_ends():
+    eight = Parallelism(strategy=Strategy.FSDP, data=8)
+    # Llama-2-7B: two layers of 202.4e6 x 2 bytes, embedding and head of 131.1e6 x 2 bytes each, and one layer's gradient
+    layer, end = LLAMA_2_7B.layer_params, 32_000 * 4096
+    frozen = full(parallel=eight, adapters=Adapters(rank=8, targets=frozenset({"q"})))
+    assert gathered_bytes(frozen, weight_bytes=0) == 2 * 2 * layer + 2 * 2 * end
+    assert gathered_bytes(full(parallel=eight), weight_bytes=0) == 2 * 2 * layer + 2 * 2 * end + 2 * layer
+
+
+def test_replicas_hold_a_bucket_copy_and_stage_two_its_buckets():
+    def gathered(strategy: Strategy) -> float:
+        return gathered_bytes(full(parallel=Parallelism(strategy=strategy, data=8)), weight_bytes=0)
+
+    assert gathered(Strategy.DDP) == 2 * LLAMA_2_7B.params_total
+    assert gathered(Strategy.ZERO2) == pytest.approx(2 * 5e8 * 2, rel=0.01)
+    assert gathered_bytes(full(), weight_bytes=0) == 0

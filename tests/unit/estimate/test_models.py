@@ -4,8 +4,9 @@ import pytest
 
 from providers.errors import InvalidInput, UnknownModel
 from service.domain.workload import ParamsSpec
+from service.estimate import models
 from service.estimate.model_sizes import params_of_shape
-from service.estimate.models import MODELS, find_model, model_from_config, model_from_params, resolve_model
+from service.estimate.models import MODELS, find_model, model_from_config, model_from_params, name_key, resolve_model
 
 LLAMA_31_8B = {
     "model_type": "llama",
@@ -53,6 +54,13 @@ def test_a_name_of_no_model_is_refused_and_never_guessed(wrong):
     with pytest.raises(UnknownModel) as refused:
         find_model(wrong)
     assert refused.value.pointer == "/workload/model"
+
+
+def test_a_name_that_fits_two_models_is_refused_with_both(monkeypatch):
+    monkeypatch.setattr(models, "_INDEX", {name_key("twin-7b"): {"Llama-2-7B", "Llama-1-7B"}})
+    with pytest.raises(UnknownModel) as refused:
+        find_model("twin-7b")
+    assert refused.value.allowed == ("Llama-1-7B", "Llama-2-7B")
 
 
 def test_the_nearest_names_are_offered():
