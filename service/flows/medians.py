@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from service.solver.tables import LEAST_HISTORY_DAYS, MedianKey, PriceMedian, region_class
+from service.solver.merge import LEAST_HISTORY_DAYS, region_class
+from service.solver.tables import MedianKey, PriceMedian
 from service.store import feeds
 from service.store.engine import reading, writing
 from service.store.lease import HeldLease, check_fence
