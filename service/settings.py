@@ -42,16 +42,10 @@ class ProviderSettings(BaseModel):
     interval_seconds: int | None = Field(default=None, ge=1, le=30 * 86_400)
 
 
-class AwsSettings(ProviderSettings):
-    """AWS and SageMaker: credentials absent, the public price files are read instead."""
+class RegionalSettings(ProviderSettings):
+    """A provider that is asked by region; none named: the adapter's own choice."""
 
     regions: Annotated[tuple[str, ...] | None, NoDecode] = None
-    access_key_id: SecretStr | None = None
-    secret_access_key: SecretStr | None = None
-    session_token: SecretStr | None = None
-    use_default_credentials: bool | None = None  # the machine's own AWS role or profile: never unasked
-    endpoint_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
-    spot_advisor_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
 
     @field_validator("regions", mode="before")
     @classmethod
@@ -59,6 +53,17 @@ class AwsSettings(ProviderSettings):
         if isinstance(value, str):
             return tuple(part.strip(" '\"") for part in value.strip("[] ").split(",") if part.strip(" '\""))
         return value
+
+
+class AwsSettings(RegionalSettings):
+    """AWS and SageMaker: credentials absent, the public price files are read instead."""
+
+    access_key_id: SecretStr | None = None
+    secret_access_key: SecretStr | None = None
+    session_token: SecretStr | None = None
+    use_default_credentials: bool | None = None  # the machine's own AWS role or profile: never unasked
+    endpoint_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
+    spot_advisor_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
 
 
 class VastSettings(ProviderSettings):
@@ -86,8 +91,8 @@ class ProvidersSettings(BaseModel):
     sagemaker: AwsSettings = AwsSettings()
     gcp: ProviderSettings = ProviderSettings()
     vertex: ProviderSettings = ProviderSettings()
-    azure: ProviderSettings = ProviderSettings()
-    azureml: ProviderSettings = ProviderSettings()
+    azure: RegionalSettings = RegionalSettings()
+    azureml: RegionalSettings = RegionalSettings()
     colab: ProviderSettings = ProviderSettings()
     kaggle: ProviderSettings = ProviderSettings()
     reference: ProviderSettings = ProviderSettings()
