@@ -50,13 +50,14 @@ def _shape(row: Mapping[str, str]) -> ModelShape:
     return ModelShape(**values)
 
 
-def name_key(name: str) -> str:
-    """The form names are compared in: lower case, no noise words, a separator only between two digits.
+def name_key(name: str, *, without_noise: bool = False) -> str:
+    """The form names are compared in: lower case, a separator only between two digits; on request without noise words.
 
-    "Meta Llama 3.1 8B Instruct" and "llama-3.1-8b" differ only by the maker's prefix; "llama-38b" stays another name.
+    "Llama 3.1 8B" and "llama3.1_8b" are one key, "llama-38b" is another. Noise is dropped from what is asked only: "BERT"
+    must not find BERT-base.
     """
     words = re.split(r"[\s_/.:\-()]+", name.strip().lower())
-    kept = [word for word in words if word and word not in _NOISE] or words
+    kept = [word for word in words if word and not (without_noise and word in _NOISE)] or words
     return re.sub(r"(?<!\d)-|-(?!\d)", "", "-".join(kept))
 
 
@@ -90,8 +91,9 @@ def find_model(name: str) -> ModelShape:
     if exact := _EXACT.get(name.strip().lower()):
         return MODELS[exact]
     found: set[str] = set()
-    for spelling in (name, name.rsplit("/", 1)[-1]):
-        found = _INDEX.get(name_key(spelling), set())
+    last = name.rsplit("/", 1)[-1]
+    for key in (name_key(name), name_key(last), name_key(name, without_noise=True), name_key(last, without_noise=True)):
+        found = _INDEX.get(key, set())
         if len(found) == 1:
             return MODELS[next(iter(found))]
         if found:

@@ -49,7 +49,7 @@ def test_every_canonical_name_and_id_finds_its_own_model():
         assert not shape.hf_id or find_model(shape.hf_id) is shape
 
 
-@pytest.mark.parametrize("wrong", ["llama-38b", "qwen-257b", "llama 3.1", "8b", "Llama-3.1-9B", ""])
+@pytest.mark.parametrize("wrong", ["llama-38b", "qwen-257b", "llama 3.1", "8b", "Llama-3.1-9B", "bert", "vit-16", "instruct", ""])
 def test_a_name_of_no_model_is_refused_and_never_guessed(wrong):
     with pytest.raises(UnknownModel) as refused:
         find_model(wrong)
