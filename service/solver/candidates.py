@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.domain.request import Constraints
-from service.solver.columns import Array, Floats, Ints
+from service.solver.columns import Array, Bools, Floats, Ints
 from service.solver.eligible import Mask
 from service.solver.pick import Candidates, rows_under
 from service.solver.pricing import Pricing
 from service.solver.reasons import CODE, PASS, REASONS
+from service.solver.tables import GroupTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,8 @@ def find(pricing: Pricing, mask: Mask, constraints: Constraints) -> Found:
     offset = extras.usd + np.zeros(len(at))
     if extras.commitment_usd is not None:  # a part of it follows the price
         fixed = pricing.extras(at, np.zeros(len(at)), hours)
-        slope, offset = slope + (offset - fixed.usd) / price, fixed.usd + np.zeros(len(at))
+        per_usd = (offset - fixed.usd) / np.where(price > 0, price, 1.0)  # a free tier has no commitment
+        slope, offset = slope + per_usd, fixed.usd + np.zeros(len(at))
     if pricing.use_medians:
         on_median = pricing.on_median(at)
         offset = np.where(on_median, slope * price + offset, offset)
@@ -42,9 +44,9 @@ def find(pricing: Pricing, mask: Mask, constraints: Constraints) -> Found:
     left_out = np.bincount(reason, weights=groups.size, minlength=len(REASONS))[: len(REASONS)].astype(np.int64)
     clear = mask.policy[at] == PASS
     counts = groups.size[at]
-    if mask.in_region is not None or capped(constraints):
+    if mask.rows is not None or capped(constraints):
         counts = _count_under_caps(pricing, constraints, at, slope, offset, mask, clear, left_out)
-    made = Candidates(groups=groups, at=at, slope=slope, offset=offset, counts=counts, in_region=mask.in_region)
+    made = Candidates(groups=groups, at=at, slope=slope, offset=offset, counts=counts, in_region=mask.rows)
     if clear.all():
         nothing = made.only(np.zeros(len(at), dtype=np.bool_))
         return Found(allowed=made, blocked=nothing, left_out=left_out.tolist(), first_reason=reason)
@@ -65,7 +67,9 @@ def _count_under_caps(
     groups = pricing.groups
     counts = groups.size[at]
     cap = np.full(len(at), np.inf)
-    steps: list[tuple[str, Floats]] = [("residency", cap)]
+    counts = _within(groups, at, mask.in_region, "residency", counts, clear, left_out)
+    counts = _within(groups, at, mask.rows, "reliability", counts, clear, left_out)
+    steps: list[tuple[str, Floats]] = []
     if constraints.max_usd_per_hour is not None:
         nodes = pricing.shapes.nodes[groups.kind[at]]
         cap = np.minimum(cap, constraints.max_usd_per_hour / nodes - pricing.disk_usd_per_hour(at))
@@ -80,10 +84,19 @@ def _count_under_caps(
         cap = np.minimum(cap, most)
         steps.append(("max_usd_total", cap))
     for name, under in steps:
-        kept = rows_under(groups, at, under * (1 + 1e-12), mask.in_region)
+        kept = rows_under(groups, at, under * (1 + 1e-12), mask.rows)
         left_out[CODE[name]] += int((counts - kept)[clear].sum())
         counts = kept
     return counts
+
+
+def _within(groups: GroupTable, at: Ints, rows: Bools | None, name: str, counts: Ints, clear: Array, left_out: Ints) -> Ints:
+    """Rows of each group that are among `rows`; what falls out is added to `left_out`."""
+    if rows is None:
+        return counts
+    kept = rows_under(groups, at, np.full(len(at), np.inf), rows)
+    left_out[CODE[name]] += int((counts - kept)[clear].sum())
+    return kept
 
 
 def capped(constraints: Constraints) -> bool:

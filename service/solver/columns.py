@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
@@ -112,6 +112,7 @@ class FeedColumns:
         return f"{int(self.arrays['offer_id'][row]):016x}"
 
 
+@lru_cache(maxsize=65_536)
 def datetime_from_micros(micros: int) -> datetime:
     """Microseconds since 1970 to an aware UTC time, exact."""
     return _EPOCH + timedelta(microseconds=micros)

@@ -11,6 +11,7 @@ import numpy as np
 
 from service.solver.columns import Bools, Floats, Ints
 from service.solver.interruption import LONGEST_TRY, paid_hours_from_zero, paid_hours_of_service, paid_hours_with_checkpoints
+from service.solver.sessions import RunNeeds, Sessions, SessionRules, sessions_of
 from service.solver.tables import Paces
 
 LINES: Final = ("compute", "interruption", "setup", "billing_increment", "commitment", "storage", "egress")
@@ -28,6 +29,8 @@ class JobTerms:
     interval_hours: float | None  # between checkpoints; None: the best one
     resumes: bool  # from a checkpoint; else from zero
     is_service: bool  # infer: up all the time, nothing to lose but the restart
+    deadline_hours: float | None = None
+    runs_each_month: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,9 @@ class Hours:
     billed: Floats  # with set-up, rounded up to the billing step
     stops: Floats  # interruptions to be expected
     endless: Bools  # from zero, so long beside the time between interruptions that it will not end
+    sessions: Ints  # that a run is split into
+    waits: Floats  # hours a run stands still until a new week's quota
+    over_limit: Bools  # it cannot be done within the sessions and the quota
 
 
 def hours_of(paces: Paces, useful: Floats, machines: Floats, job: JobTerms) -> Hours:
@@ -53,9 +59,39 @@ def hours_of(paces: Paces, useful: Floats, machines: Floats, job: JobTerms) -> H
         stops[at] = paid[at] / gang
         if not job.is_service and not job.resumes:
             endless[at] = useful[at] > LONGEST_TRY * gang
+    sessions, waits, over_limit = (
+        np.ones(len(useful), dtype=np.int64),
+        np.zeros(len(useful)),
+        np.zeros(len(useful), dtype=np.bool_),
+    )
+    for one in paces.limited.tolist():
+        if (split := _split(paces, one, float(useful[one]), job)) is None:
+            over_limit[one] = True
+            continue
+        sessions[one] = split.count
+        waits[one] = split.wall_hours - (job.setup_hours + useful[one] + split.extra_hours)
+        paid[one] += split.extra_hours
     held, step = paid + job.setup_hours, paces.increment_hours
     billed = np.maximum(held, np.ceil(held / np.where(step > 0, step, np.inf) - _ROUNDING) * step)
-    return Hours(useful=useful, machines=machines, paid=paid, billed=billed, stops=stops, endless=endless)
+    return Hours(
+        useful=useful, machines=machines, paid=paid, billed=billed, stops=stops, endless=endless, sessions=sessions, waits=waits,
+        over_limit=over_limit,
+    )  # fmt: skip
+
+
+def _split(paces: Paces, pace: int, hours: float, job: JobTerms) -> Sessions | None:
+    """How a run of so many hours is split on a pace with session rules; None: not within them."""
+    if not np.isfinite(hours):
+        return None
+    limit, quota = float(paces.session_limit_hours[pace]), float(paces.weekly_quota_hours[pace])
+    rules = SessionRules(
+        limit_hours=limit if np.isfinite(limit) else None, weekly_quota_hours=quota if np.isfinite(quota) else None
+    )
+    run = RunNeeds(
+        hours=hours, setup_hours=job.setup_hours, restart_hours=job.restart_hours, resumes=job.resumes,
+        is_service=job.is_service, deadline_hours=job.deadline_hours, runs_each_month=job.runs_each_month,
+    )  # fmt: skip
+    return sessions_of(rules, run)
 
 
 def _paid(hours: Floats, hours_between_stops: Floats, job: JobTerms) -> Floats:

@@ -5,6 +5,7 @@ from typing import Final
 
 from service.domain.plan import OptionDeadline
 
+NO_DEADLINE: Final = OptionDeadline(probability=None, deadline_hours=None)
 _BANDS: Final = ((0.95, ">= 95 %"), (0.80, "80-95 %"), (0.50, "50-80 %"))
 _UNDER: Final = "< 50 %"
 _TENTH: Final = 1.2816  # standard deviations from the middle to the 10th or 90th percentile
@@ -20,7 +21,7 @@ def band_of(
     Hours are taken as log-normal with the range's ends at the 10th and 90th percentile; interruptions widen that.
     """
     if deadline_hours is None:
-        return OptionDeadline(probability=None, deadline_hours=None)
+        return NO_DEADLINE
     wall = paid_hours + stops * _WAIT_HOURS
     left = deadline_hours - setup_hours
     if left <= 0:

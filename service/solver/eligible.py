@@ -18,6 +18,7 @@ from providers.gpus import select_gpus
 from service.domain.request import Constraints, DataSensitivity, MinAvailability
 from service.solver.columns import Array, Bools
 from service.solver.market import Market
+from service.solver.market_tiers import market_of
 from service.solver.policy import Asked, Judged, judge_sellers, regions_asked
 from service.solver.pricing import Pricing
 from service.solver.reasons import CODE, PASS
@@ -40,6 +41,7 @@ class Mask:
     judged: Judged  # per seller
     ages: tuple["Age", ...]  # per source
     in_region: Bools | None  # per row along GroupTable.row, where only some regions are allowed; None: all
+    rows: Bools | None  # the same, and reliable where that is asked for; None: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,10 @@ def mask_of(market: Market, constraints: Constraints, data_class: DataSensitivit
     kind = np.minimum(_kind_reasons(groups.kinds, constraints.gpus, constraints.arch), pricing.shapes.reason)
     pace = kind[paces.kind]
     pace[pricing.mid.endless & (pace == PASS)] = CODE["interruptions"]
+    pace[pricing.mid.over_limit & (pace == PASS)] = CODE["session_limit"]
+    if len(paces.limited):  # sessions of a notebook make no cluster
+        several = paces.limited[pricing.shapes.nodes[paces.kind[paces.limited]] > 1]
+        pace[several] = np.minimum(pace[several], np.uint8(CODE["one_host"]))
     lane = np.minimum(
         _seller_reasons(groups, constraints)[lanes.seller], _terms_reasons(groups.terms_all, constraints)[lanes.terms]
     )
@@ -75,8 +81,14 @@ def mask_of(market: Market, constraints: Constraints, data_class: DataSensitivit
     in_region = _rows_in_regions(market, constraints) if judged.by_region else None
     if in_region is not None:
         other, in_region = _by_region(groups, other, judged.of_place[groups.seller] == CODE["residency"], in_region)
+    rows = in_region
+    if constraints.min_reliability_fraction is not None:
+        reliable = reliable_rows(market, constraints.min_reliability_fraction)
+        none = np.add.reduceat(reliable, groups.start) == 0 if len(groups) else np.zeros(0, dtype=np.bool_)
+        other[none] = np.minimum(other[none], np.uint8(CODE["reliability"]))
+        rows = reliable if rows is None else rows & reliable
     policy = judged.of_class[lanes.seller][groups.lane]
-    return Mask(other=other, policy=policy, judged=judged, ages=ages, in_region=in_region)
+    return Mask(other=other, policy=policy, judged=judged, ages=ages, in_region=in_region, rows=rows)
 
 
 def _by_region(groups: GroupTable, other: Array, outside: Bools, in_region: Bools) -> tuple[Array, Bools]:
@@ -127,12 +139,25 @@ def cards_named(names: Sequence[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def reliable_rows(market: Market, least: float) -> Bools:
+    """Per row along GroupTable.row: no marketplace host, or one that is known to be at least so reliable."""
+    parts = [
+        (feed.arrays["machine_id"] < 0) | (np.nan_to_num(feed.arrays["reliability_fraction"], nan=-1.0) >= least)
+        for feed in market.feeds
+    ]
+    rows: Bools = np.concatenate(parts)[market.groups.row] if parts else np.zeros(0, dtype=np.bool_)
+    return rows
+
+
 def _seller_reasons(groups: GroupTable, constraints: Constraints) -> Array:
     reason = np.full(len(groups.sellers.all), PASS, dtype=np.uint8)
     wanted, shunned = constraints.providers, constraints.exclude_providers
     if wanted is not None or shunned:
         out = [(wanted is not None and s.provider not in wanted) or s.provider in shunned for s in groups.sellers.all]
         reason[out] = CODE["provider"]
+    if constraints.market_tiers is not None:
+        other = np.array([market_of(seller) not in constraints.market_tiers for seller in groups.sellers.all], dtype=np.bool_)
+        reason[other & (reason == PASS)] = CODE["market_tier"]
     return reason
 
 

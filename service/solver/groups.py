@@ -19,7 +19,7 @@ TERMS: Final = ("capacity_type", "availability", "price_basis", "term_months")
 SOURCE: Final = ("feed", "scope", "is_dated", "as_of", "valid_until")
 MONEY: Final = (
     "upfront_usd", "storage_usd_per_gb_month", "egress_usd_per_gb", "ingress_usd_per_gb", "billing_increment_seconds",
-    "disk_included_gb", "disk_max_gb", "interruption_low", "interruption_high",
+    "disk_included_gb", "disk_max_gb", "interruption_low", "interruption_high", "session_limit_hours", "weekly_quota_hours",
 )  # fmt: skip
 PARTS: Final = {"kind": KIND, "seller": SELLER, "terms": TERMS, "source": SOURCE, "money": MONEY}
 _MOST: Final = 2**62

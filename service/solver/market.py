@@ -4,9 +4,11 @@ Building it costs one pass over each changed feed (its groups are kept with its 
 tables: what is judged once per request (machine kinds, sellers, terms, sources) is numbered over all feeds.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -109,11 +111,15 @@ class Market:
 
     def status(self, feed: str) -> FeedStatus | None:
         """The feed's status, None when there is none."""
-        return next((status for status in self.statuses if status.name == feed), None)
+        return self._by_name.get(feed)
+
+    @cached_property
+    def _by_name(self) -> dict[str, FeedStatus]:
+        return {status.name: status for status in self.statuses}
 
     def place(self, index: int) -> tuple[int, int]:
         """The feed's number and the row inside it."""
-        feed = int(np.searchsorted(self.bases, index, side="right")) - 1
+        feed = bisect_right(self.bases, index) - 1
         return feed, index - self.bases[feed]
 
     def offer(self, index: int) -> Offer:

@@ -50,7 +50,8 @@ def merged(
     start = (np.cumsum(size) - size).astype(np.int64)
     usd = joined["usd"].astype(np.float64)
     step = np.nan_to_num(money["billing_increment_seconds"]) / SECONDS_PER_HOUR
-    paces, pace = _paces(parts["kind"], keys.hours_between_stops(money), step)
+    rules = [np.where(np.isnan(money[name]), np.inf, money[name]) for name in ("session_limit_hours", "weekly_quota_hours")]
+    paces, pace = _paces(parts["kind"], keys.hours_between_stops(money), step, *rules)
     lanes, lane = _lanes(parts)
     gpu_count = kinds.gpu_count[parts["kind"]]
     capacity = np.array([one.capacity_type for one in terms])[parts["terms"]] if terms else np.zeros(0, dtype=np.str_)
@@ -134,12 +135,14 @@ def _sellers(sellers: tuple[Seller, ...]) -> Sellers:
     return Sellers(sellers)
 
 
-def _paces(kind: Ints, stops: Floats, step: Floats) -> tuple[Paces, Ints]:
-    rows = np.stack([kind.astype(np.float64), stops, step], axis=1)
+def _paces(kind: Ints, stops: Floats, step: Floats, limit: Floats, quota: Floats) -> tuple[Paces, Ints]:
+    rows = np.stack([kind.astype(np.float64), stops, step, limit, quota], axis=1)
     distinct, pace = np.unique(rows, axis=0, return_inverse=True)
     made = Paces(
         kind=distinct[:, 0].astype(np.int64), hours_between_stops=distinct[:, 1].copy(),
         increment_hours=distinct[:, 2].copy(), stops=np.flatnonzero(np.isfinite(distinct[:, 1])),
+        session_limit_hours=distinct[:, 3].copy(), weekly_quota_hours=distinct[:, 4].copy(),
+        limited=np.flatnonzero(np.isfinite(distinct[:, 3:]).any(axis=1)),
     )  # fmt: skip
     return made, pace.astype(np.int64).reshape(-1)
 

@@ -1,27 +1,32 @@
 """Options: priced rows as the answer shows them, with flags, evidence and the sentences of why."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
+from itertools import compress
+from typing import Final
 
 from service.domain.estimate import Estimate, Range
 from service.domain.plan import OptionPrice, OptionVram, PlanOption
 from service.domain.workload import Task
 from service.solver.columns import FeedColumns
-from service.solver.deadline import band_of
-from service.solver.eligible import Age, Mask
+from service.solver.deadline import NO_DEADLINE, band_of
+from service.solver.eligible import Mask
 from service.solver.market import Market
 from service.solver.order import Entry
-from service.solver.pick import Row
+from service.solver.pick import Rows
 from service.solver.pricing import Pricing
 from service.solver.rows import PricedRow, cloud_breakdown, priced
 from service.solver.tables import Kind, Seller, Source, Terms
 from service.solver.words import about, about_hours, about_usd, percent, usd
 from service.solver.work import Work
 
+FLAGS: Final = (
+    "stale", "dated", "undated", "suspect", "dominated", "arm64", "shared_kernel", "low_headroom", "no_resume",
+)  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class _One:
     """All that one row's option is made from."""
 
@@ -31,70 +36,60 @@ class _One:
     feed: FeedColumns
     feed_row: int
     kind: Kind
-    kind_at: int
     seller: Seller
     terms: Terms
     source: Source
-    age: Age
     estimate: Estimate
-    nodes: int
     usd_per_hour: float
     flags: tuple[str, ...]
     on_demand_usd: float | None  # of the same machine, where the spot price is over it
     deadline_hours: float | None
 
 
-def cloud_entries(market: Market, pricing: Pricing, rows: Sequence[Row], mask: Mask, deadline_hours: float | None) -> list[Entry]:
+def cloud_entries(market: Market, pricing: Pricing, rows: Rows, mask: Mask, deadline_hours: float | None) -> list[Entry]:
     """The picked rows as entries of the order, each able to become an option."""
     return [_entry(market, pricing, one, mask, deadline_hours) for one in priced(pricing, rows)]
 
 
 def _entry(market: Market, pricing: Pricing, one: PricedRow, mask: Mask, deadline_hours: float | None) -> Entry:
-    groups, choice = market.groups, pricing.shapes.choice
-    number, feed_row = market.place(one.row)
-    kind_at, seller_at, source_at = int(groups.kind[one.group]), int(groups.seller[one.group]), int(groups.source[one.group])
-    kind, source = groups.kinds.all[kind_at], groups.sources[source_at]
-    estimate, nodes = choice.estimates[kind_at], round(float(pricing.shapes.nodes[kind_at]))
-    usd_per_hour = round((one.machine_usd + one.disk_usd) * nodes, 6)
-    is_suspect = bool(groups.suspect[one.group])
-    twin = int(market.grouped[number].twin[feed_row])
-    listed = float(market.feeds[number].usd_per_hour[twin]) if twin >= 0 else None
+    groups, (number, feed_row) = market.groups, market.place(one.row)
+    kind, source, terms = groups.kinds.all[one.kind], groups.sources[one.source], groups.terms_all[one.terms]
+    estimate, age = pricing.shapes.choice.estimates[one.kind], mask.ages[one.source]
+    usd_per_hour = round((one.machine_usd + one.disk_usd) * one.nodes, 6)
+    listed = None if terms.capacity_type != "spot" else _on_demand(market, number, feed_row)
     dominated = listed if listed is not None and listed < one.machine_usd else None
-    terms, age = groups.terms_all[int(groups.terms[one.group])], mask.ages[source_at]
-    shares_kernel = bool(mask.judged.shares_kernel[seller_at])
-    given = {
-        "stale": age.stale,
-        "dated": source.is_dated,
-        "undated": age.undated,
-        "suspect": is_suspect,
-        "dominated": dominated is not None,
-        "arm64": kind.arch == "arm64",
-        "shared_kernel": shares_kernel,
-        "low_headroom": estimate.low_headroom,
-        "no_resume": terms.capacity_type == "spot" and not pricing.job.resumes and not pricing.job.is_service,
-    }
+    holds = (
+        age.stale,
+        source.is_dated,
+        age.undated,
+        one.is_suspect,
+        dominated is not None,
+        kind.arch == "arm64",
+        mask.judged.shares_kernel[one.seller],
+        estimate.low_headroom,
+        terms.capacity_type == "spot" and not pricing.job.resumes and not pricing.job.is_service,
+    )
     whole = _One(
-        one, market, pricing, market.feeds[number], feed_row, kind, kind_at, groups.sellers.all[seller_at], terms, source, age,
-        estimate, nodes, usd_per_hour, tuple(name for name, holds in given.items() if holds), dominated, deadline_hours,
+        one, market, pricing, market.feeds[number], feed_row, kind, groups.sellers.all[one.seller], terms, source, estimate,
+        usd_per_hour, tuple(compress(FLAGS, holds)), dominated, deadline_hours,
     )  # fmt: skip
     return Entry(
-        micro_usd=one.sums[0 if pricing.work.runs is not None else 1],
-        usd_per_hour=usd_per_hour,
-        name=f"{one.offer_id:016x}",
-        low_usd=one.low_usd,
-        high_usd=one.high_usd,
-        shape=(kind.gpu, kind.gpu_count, nodes, estimate.strategy),
-        is_clean=not source.is_dated and not is_suspect,
-        row=one.row,
-        make=partial(_option, whole),
-    )
+        one.sums[0 if pricing.work.runs is not None else 1], usd_per_hour, one.offer_id, one.low_usd, one.high_usd,
+        (kind.gpu, kind.gpu_count, one.nodes, estimate.strategy), not source.is_dated and not one.is_suspect, one.row,
+        partial(_option, whole),
+    )  # fmt: skip
+
+
+def _on_demand(market: Market, number: int, feed_row: int) -> float | None:
+    """The price of the same machine at the same place on demand."""
+    twin = int(market.grouped[number].twin[feed_row])
+    return None if twin < 0 else float(market.feeds[number].usd_per_hour[twin])
 
 
 def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
-    shapes, kind, seller, feed, row = one.pricing.shapes, one.kind, one.seller, one.feed, one.feed_row
-    hours = Range(low=float(shapes.low[one.kind_at]), mid=float(shapes.mid[one.kind_at]), high=float(shapes.high[one.kind_at]))
-    cost, vram = cloud_breakdown(one.priced, one.pricing.work), vram_of(one.estimate)
-    region = feed.text("region", row)
+    kind, seller, feed, row, paid = one.kind, one.seller, one.feed, one.feed_row, one.priced
+    low, mid, high = paid.hours
+    cost, vram, region = cloud_breakdown(paid, one.pricing.work), vram_of(one.estimate), feed.text("region", row)
     return PlanOption(
         rank=rank,
         kind="cloud",
@@ -104,7 +99,7 @@ def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
         gpu=kind.gpu,
         form_factor=kind.form_factor,
         gpu_count=kind.gpu_count,
-        nodes=one.nodes,
+        nodes=paid.nodes,
         region=region,
         zone=feed.text("zone", row),
         country=seller.country,
@@ -114,22 +109,24 @@ def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
         arch=kind.arch,
         strategy=one.estimate.strategy,
         vram=vram,
-        hours=hours,
+        hours=Range(low=low, mid=mid, high=high),
         usd_per_hour=one.usd_per_hour,
-        usd_per_gpu_hour=round(one.usd_per_hour / (kind.gpu_count * one.nodes), 6),
+        usd_per_gpu_hour=round(one.usd_per_hour / (kind.gpu_count * paid.nodes), 6),
         cost=cost,
         usd_per_million_tokens=per_million_tokens(cost.ranking_usd, one.pricing.work),
-        deadline=band_of(
+        deadline=NO_DEADLINE
+        if one.deadline_hours is None
+        else band_of(
             deadline_hours=one.deadline_hours,
-            low=hours.low,
-            high=hours.high,
+            low=low,
+            high=high,
             setup_hours=one.pricing.job.setup_hours,
-            paid_hours=one.priced.paid_hours,
-            stops=one.priced.stops,
+            paid_hours=paid.paid_hours,
+            stops=paid.stops,
         ),
         flags=one.flags,
         tie_group=tie_group,
-        why=_why(one, region, hours.mid, cost.ranking_usd, vram),
+        why=_why(one, region, mid, cost.ranking_usd, vram),
         price=_price(one),
     )
 
@@ -163,7 +160,7 @@ def _price(one: _One) -> OptionPrice:
         last = None if status is None else status.seen_at(source.scope)
         seen = seen if last is None else max(seen, last)
     return OptionPrice(
-        offer_id=f"{one.priced.offer_id:016x}",
+        offer_id=one.priced.offer_id,
         observed_at=seen,
         as_of=None if source.as_of is None else source.as_of.isoformat(),
         source=feed.text("source", one.feed_row) or source.feed,
@@ -175,7 +172,7 @@ def _price(one: _One) -> OptionPrice:
 def _why(one: _One, region: str | None, hours: float, ranking_usd: float, vram: OptionVram) -> str:
     """Two or three sentences made from the numbers: prices exact, estimates with three digits."""
     work, kind, seller = one.pricing.work, one.kind, one.seller
-    machines = "" if one.nodes == 1 else f"{one.nodes} machines of "
+    machines = "" if one.priced.nodes == 1 else f"{one.priced.nodes} machines of "
     where = region or seller.country or "an unnamed place"
     takes = f"up {about_hours(hours)} a month" if work.task is Task.INFER else f"takes about {about_hours(hours)} a run"
     bought = one.terms.capacity_type.replace("_", " ")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from service.domain.plan import PlanOption
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Entry:
     """One way to do the work, with what its place depends on; `make` turns it into an option of a rank and tie group."""
 

@@ -1,7 +1,6 @@
 """Pick: the cheapest rows over all eligible groups, and how many rows there are, under price caps and regions."""
 
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -19,33 +18,32 @@ class Candidates:
     slope: Floats
     offset: Floats
     counts: Ints  # rows of each group under every cap
-    in_region: Bools | None
+    in_region: Bools | None  # per row along GroupTable.row; None: all
 
     def only(self, kept: Bools) -> "Candidates":
         """Those candidates of which `kept`, one per candidate, is true."""
         return replace(self, at=self.at[kept], slope=self.slope[kept], offset=self.offset[kept], counts=self.counts[kept])
 
-    def first(self) -> Ints:
-        """Per candidate the position of its cheapest row along GroupTable.row."""
-        start = self.groups.start[self.at]
-        if self.in_region is None:
-            return start
-        allowed = np.flatnonzero(self.in_region)
-        return np.asarray(allowed[np.minimum(np.searchsorted(allowed, start), len(allowed) - 1)], dtype=np.int64)
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows picked, in order: the group of each and its position along GroupTable.row."""
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row picked: its group and its position along GroupTable.row."""
+    group: Ints
+    position: Ints
 
-    group: int
-    position: int
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def and_then(self, more: "Rows") -> "Rows":
+        """These rows and then others."""
+        return Rows(np.concatenate((self.group, more.group)), np.concatenate((self.position, more.position)))
 
 
 def rows_under(groups: GroupTable, at: Ints, caps: Floats, in_region: Bools | None) -> Ints:
     """Per group how many rows cost at most the cap (of one machine, per hour): a binary search inside each group."""
     low, high = groups.start[at].copy(), groups.start[at] + groups.size[at]
-    if np.isinf(caps).all():
+    if np.isinf(caps).all() and (caps > 0).all():
         low = high
     else:
         end = high.copy()
@@ -61,33 +59,30 @@ def rows_under(groups: GroupTable, at: Ints, caps: Floats, in_region: Bools | No
     return np.asarray(passed[low] - passed[groups.start[at]], dtype=np.int64)
 
 
-def cheapest(found: Candidates, limit: int) -> list[Row]:
-    """The `limit` cheapest rows; equal costs by price, then by offer id."""
-    groups, some = found.groups, found.counts > 0
-    at, slope, offset = found.at[some], found.slope[some], found.offset[some]
-    first, counts = found.first()[some], found.counts[some]
-    score = np.rint((slope * groups.row_usd_per_hour[first] + offset) * MICRO)
+def cheapest(found: Candidates, limit: int) -> Rows:
+    """The `limit` cheapest rows; equal costs by price, then by offer id.
+
+    The best k rows lie in the k groups of the cheapest first rows, each group's rows being in order.
+    """
+    groups, at, slope, offset, counts = found.groups, found.at, found.slope, found.offset, found.counts
+    if found.in_region is not None or (len(counts) and counts.min() == 0):
+        some = np.flatnonzero(counts > 0)
+        at, slope, offset, counts = at[some], slope[some], offset[some], counts[some]
+    allowed = None if found.in_region is None else np.flatnonzero(found.in_region)
+    first = groups.start[at] if allowed is None else np.searchsorted(allowed, groups.start[at])
+    usd = groups.usd_per_hour[at] if allowed is None else groups.row_usd_per_hour[allowed[first]]
+    score = slope * usd + offset
     if len(score) > limit:
-        near = np.flatnonzero(score <= np.partition(score, limit - 1)[limit - 1])
-        at, slope, offset, first, counts, score = at[near], slope[near], offset[near], first[near], counts[near], score[near]
-    price, ids = groups.row_usd_per_hour[first], groups.row_id[first]
-    order = np.lexsort((ids, price, score))[:limit]
-    heap = [(float(score[i]), float(price[i]), int(ids[i]), int(first[i]), int(counts[i]) - 1, i) for i in order.tolist()]
-    heapify(heap)
-    picked: list[Row] = []
-    while heap and len(picked) < limit:
-        _, _, _, position, left, i = heappop(heap)
-        picked.append(Row(group=int(at[i]), position=position))
-        if left > 0:
-            following = _next(position, found.in_region)
-            usd = float(groups.row_usd_per_hour[following])
-            value = float(np.rint((slope[i] * usd + offset[i]) * MICRO))
-            heappush(heap, (value, usd, int(groups.row_id[following]), following, left - 1, i))
-    return picked
-
-
-def _next(position: int, in_region: Bools | None) -> int:
-    position += 1
-    while in_region is not None and not in_region[position]:
-        position += 1
-    return position
+        edge = np.partition(score, limit - 1)[limit - 1]
+        near = np.flatnonzero(score <= edge + 1 / MICRO)  # what rounds to the same micro-dollar ties
+        at, slope, offset, counts, first = at[near], slope[near], offset[near], counts[near], first[near]
+    depth = np.minimum(counts, limit)
+    which = np.repeat(np.arange(len(at)), depth)
+    ahead = np.arange(len(which)) - np.repeat(np.cumsum(depth) - depth, depth)
+    position = first[which] + ahead
+    if allowed is not None:
+        position = allowed[position]
+    price = groups.row_usd_per_hour[position]
+    micros = np.rint((slope[which] * price + offset[which]) * MICRO)
+    best = np.lexsort((groups.row_id[position], price, micros))[:limit]
+    return Rows(group=at[which[best]], position=position[best])

@@ -16,7 +16,7 @@ import numpy as np
 from providers.evidence import EVIDENCE, Age, TierEvidence, age_of
 from providers.places import members_of
 from service.domain.request import DataSensitivity, Isolation, Regime
-from service.solver.columns import Array, Bools
+from service.solver.columns import Array
 from service.solver.reasons import CODE, PASS
 from service.solver.tables import Seller, Sellers
 
@@ -59,7 +59,7 @@ class Judged:
     missing: tuple[str, ...]
     admits: tuple[str, ...]
     by_region: bool
-    shares_kernel: Bools
+    shares_kernel: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def judge_sellers(sellers: Sellers, asked: Asked, today: date) -> Judged:
             of_place[at] = CODE["residency"]  # where a community host says it stands proves nothing
     return Judged(
         of_class=of_class, of_place=of_place, missing=tuple(missing), admits=tuple(admits), by_region=bool(regions),
-        shares_kernel=np.array(shares, dtype=np.bool_),
+        shares_kernel=tuple(shares),
     )  # fmt: skip
 
 

@@ -44,11 +44,11 @@ def policy_price(
 
 def _blocked(pricing: Pricing, mask: Mask, found: Found) -> PolicySide | None:
     rows = cheapest(found.blocked, 1)
-    if not rows:
+    if not len(rows):
         return None
-    groups, group = pricing.groups, rows[0].group
+    groups, group = pricing.groups, int(rows.group[0])
     kind, seller = int(groups.kind[group]), int(groups.seller[group])
-    machine = float(groups.row_usd_per_hour[rows[0].position])
+    machine = float(groups.row_usd_per_hour[rows.position[0]])
     if pricing.disk_gb is not None:
         machine += float(pricing.disk_usd_per_hour(np.array([group]))[0])
     return PolicySide(

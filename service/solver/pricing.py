@@ -125,6 +125,8 @@ def job_terms(request: PlanRequest, work: Work) -> tuple[JobTerms, list[Assumpti
         interval_hours=None if given.interval_minutes is None else given.interval_minutes / _MINUTES,
         resumes=resumes,
         is_service=is_service,
+        deadline_hours=request.constraints.deadline_hours,
+        runs_each_month=work.runs_each_month,
     ), assumed
 
 

@@ -10,13 +10,13 @@ from service.domain.plan import CostBreakdown, CostLine
 from service.domain.workload import Task
 from service.solver.columns import Floats, Ints
 from service.solver.cost import LINES, MICRO, Hours, cost_lines
-from service.solver.pick import Row
+from service.solver.pick import Rows
 from service.solver.pricing import Pricing
 from service.solver.work import Work
 
 SAID: Final = {
     "compute": "hours of work at the price",
-    "interruption": "work repeated after interruptions, and checkpoints",
+    "interruption": "work repeated after interruptions, checkpoints, and the starts of later sessions",
     "setup": "paid before useful work starts",
     "billing_increment": "rounded up to the billing step",
     "commitment": "committed and not used, and upfront fees",
@@ -25,13 +25,17 @@ SAID: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PricedRow:
     """One row with its cost. `lines` holds micro-dollars per line: of one run, of a month, over the horizon."""
 
-    group: int
+    kind: int  # numbers into the market's tables
+    seller: int
+    terms: int
+    source: int
+    is_suspect: bool
     row: int  # market row index
-    offer_id: int
+    offer_id: str
     machine_usd: float  # of one machine per hour
     disk_usd: float  # per hour and machine, for the disk asked for beyond what the price holds
     lines: list[list[int]]
@@ -40,16 +44,18 @@ class PricedRow:
     high_usd: float
     stops: float
     paid_hours: float
+    hours: tuple[float, float, float]  # of one run: low, mid, high
+    nodes: int  # machines at most
     on_median: bool
 
 
-def priced(pricing: Pricing, rows: Sequence[Row]) -> list[PricedRow]:
+def priced(pricing: Pricing, rows: Rows) -> list[PricedRow]:
     """The rows priced, in the order given."""
-    if not rows:
+    if not len(rows):
         return []
-    groups, work = pricing.groups, pricing.work
-    at, positions = np.array([(row.group, row.position) for row in rows], dtype=np.int64).T
-    price, pace = groups.row_usd_per_hour[positions], groups.pace[at]
+    groups, work, shapes = pricing.groups, pricing.work, pricing.shapes
+    at, positions = rows.group, rows.position
+    price, pace, kind = groups.row_usd_per_hour[positions], groups.pace[at], groups.kind[at]
     hours = pricing.mid
     unit = np.stack(_lines(pricing, at, price, hours))
     views = np.array([1.0, work.runs_per_month or 0.0, work.runs_in_all])
@@ -57,9 +63,13 @@ def priced(pricing: Pricing, rows: Sequence[Row]) -> list[PricedRow]:
     ranked = 1.0 if work.runs is not None else work.runs_per_month or 0.0
     low, high = ((np.sum(_lines(pricing, at, price, side), axis=0) * ranked).tolist() for side in (pricing.low, pricing.high))
     fields = zip(
-        at.tolist(), groups.row[positions].tolist(), groups.row_id[positions].tolist(), price.tolist(),
+        kind.tolist(), groups.seller[at].tolist(), groups.terms[at].tolist(), groups.source[at].tolist(),
+        groups.suspect[at].tolist(), groups.row[positions].tolist(),
+        [f"{one:016x}" for one in groups.row_id[positions].tolist()], price.tolist(),
         pricing.disk_usd_per_hour(at).tolist(), micros.transpose(1, 0, 2).tolist(), micros.sum(axis=0).tolist(), low, high,
-        hours.stops[pace].tolist(), hours.paid[pace].tolist(), pricing.on_median(at).tolist(), strict=True,
+        hours.stops[pace].tolist(), hours.paid[pace].tolist(),
+        zip(shapes.low[kind].tolist(), shapes.mid[kind].tolist(), shapes.high[kind].tolist(), strict=True),
+        np.rint(shapes.nodes[kind]).astype(np.int64).tolist(), pricing.on_median(at).tolist(), strict=True,
     )  # fmt: skip
     return [PricedRow(*values) for values in fields]
 

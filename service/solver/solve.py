@@ -150,12 +150,10 @@ def _pricing(problem: _Problem, market: Market) -> tuple[Pricing, list[Assumptio
 def _cloud(market: Market, pricing: Pricing, found: Found, mask: Mask, request: PlanRequest) -> list[Entry]:
     """The cheapest rows as options, and the cheapest with a live, unsuspected price where none of them has one."""
     rows = cheapest(found.allowed, request.limit)
-    shown = cloud_entries(market, pricing, rows, mask, request.constraints.deadline_hours)
-    if not shown or any(one.is_clean for one in shown):
-        return shown
-    clean = found.allowed.only(~(market.groups.suspect | market.groups.dated)[found.allowed.at])
-    extra = cheapest(clean, 1)
-    return [*shown, *cloud_entries(market, pricing, extra, mask, request.constraints.deadline_hours)]
+    dirty = market.groups.suspect | market.groups.dated
+    if dirty[rows.group].all():
+        rows = rows.and_then(cheapest(found.allowed.only(~dirty[found.allowed.at]), 1))
+    return cloud_entries(market, pricing, rows, mask, request.constraints.deadline_hours)
 
 
 def _cheapest(cloud: Sequence[Entry], shown: Sequence[Entry], options: Sequence[PlanOption]) -> PlanOption | None:

@@ -92,12 +92,15 @@ class Sellers:
 
 @dataclass(frozen=True, eq=False)
 class Paces:
-    """Distinct (kind, interruption rate, billing step): what the paid hours of a run depend on."""
+    """Distinct (kind, interruption rate, billing step, session rules): what the paid hours of a run depend on."""
 
     kind: Ints
     hours_between_stops: Floats  # of one machine; infinite where nobody takes it away
     increment_hours: Floats  # 0: unknown, not priced
     stops: Ints  # those with a finite rate
+    session_limit_hours: Floats  # infinite: no such limit
+    weekly_quota_hours: Floats  # infinite: no quota is known
+    limited: Ints  # those with a session limit or a quota
 
 
 @dataclass(frozen=True, eq=False)
