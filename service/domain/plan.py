@@ -94,6 +94,18 @@ class PlanOption:
     tie_group: int
     why: str
     price: OptionPrice
+    market_tier: str = "own"  # hobbyist, engineer, enterprise; own is own hardware
+    effort: str = "ssh"  # what starting takes: notebook, managed, ssh
+    sessions: int = 1  # that a run is split into where the seller ends sessions after some hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestOfMarketTier:
+    """The cheapest option of one market tier, null with the reason. Its rank is 0 where it is not among the options."""
+
+    market_tier: str
+    option: PlanOption | None
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,3 +265,4 @@ class Plan:
     prices: PlanPrices
     request_echo: dict[str, Any]
     solver_version: str
+    best_by_market_tier: tuple[BestOfMarketTier, ...] = ()

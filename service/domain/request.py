@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AwareDatetime, Field, model_validator
 
+from providers.market_tiers import MarketTier
 from providers.offer import CapacityType
 from service.domain.base import CountryCode, Fraction, Name, PositiveFraction, PositiveUsd, Request, Slug, Usd
 from service.domain.workload import Workload
@@ -86,6 +87,12 @@ class Constraints(Request):
     capacity_types: tuple[CapacityType, ...] = Field(default=(CapacityType.ON_DEMAND, CapacityType.SPOT), min_length=1)
     providers: tuple[Name, ...] | None = Field(default=None, max_length=50)
     exclude_providers: tuple[Name, ...] = Field(default=(), max_length=50)
+    market_tiers: tuple[MarketTier, ...] | None = Field(
+        default=None, min_length=1, max_length=3, description="only these of the markets hobbyist, engineer, enterprise"
+    )
+    min_reliability_fraction: Fraction | None = Field(
+        default=None, description="of a marketplace host, by the marketplace's own measure; other machines have none"
+    )
     gpus: tuple[Name, ...] | None = Field(
         default=None, max_length=50, description="a family (A100, A100 80GB) takes all its variants"
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from service.solver.columns import Bools, Floats, Ints
 from service.solver.interruption import LONGEST_TRY, paid_hours_from_zero, paid_hours_of_service, paid_hours_with_checkpoints
-from service.solver.sessions import RunNeeds, Sessions, SessionRules, sessions_of
+from service.solver.sessions import RunNeeds, SessionRules, Sessions, sessions_of
 from service.solver.tables import Paces
 
 LINES: Final = ("compute", "interruption", "setup", "billing_increment", "commitment", "storage", "egress")
