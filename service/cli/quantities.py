@@ -6,7 +6,7 @@ from service.cli.exits import USAGE, CommandError
 
 _MULTIPLES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _HOURS = {"": 1.0, "h": 1.0, "m": 1 / 60, "min": 1 / 60, "d": 24.0, "w": 168.0}
-_NUMBER = re.compile(r"^(\d+(?:_\d{3})*(?:\.\d+)?(?:e\d{1,3})?)\s*([a-z]*)$")
+_NUMBER = re.compile(r"^([0-9]+(?:_[0-9]{3})*(?:\.[0-9]+)?(?:e[0-9]{1,2})?)\s*([a-z]*)$")
 
 
 def _read(text: str, units: dict[str, float], option: str, example: str) -> float:

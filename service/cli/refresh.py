@@ -39,6 +39,8 @@ def refresh(
 
 def _refreshed(names: list[str], *, accept: bool) -> "list[RefreshResult]":
     """One result per provider, in order, by this process, or by the one that refreshes already."""
+    import logging
+
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -54,7 +56,7 @@ def _refreshed(names: list[str], *, accept: bool) -> "list[RefreshResult]":
         raise CommandError(
             f"not enabled or not known: {len(unknown)} of the names", code=USAGE, hint=f"Enabled: {', '.join(enabled)}"
         )
-    configure_logs()
+    configure_logs(logging.WARNING)  # the table tells the rest
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with open_parts(settings) as parts, Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("refreshing", total=len(wanted))
