@@ -1,6 +1,7 @@
 """Main: reads settings, makes the clock, builds everything, and runs until a signal ends it."""
 
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -74,9 +75,9 @@ def serve(settings: Settings, *, refresh: bool = True) -> None:
         refresher = make_refresher(settings, parts) if refresh else None
         if refresher is not None:
             refresher.start()
-        config = uvicorn.Config(
-            build_app(settings, parts), log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
-        )
+        app = build_app(settings, parts)
+        settle()
+        config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10)
         _Server(config, refresher, parts.http).run(sockets=[listener])
 
 
@@ -141,6 +142,12 @@ def make_refresher(settings: Settings, parts: Parts) -> Refresher:
         metrics=parts.metrics,
         on_change=parts.snapshots.poll,
     )
+
+
+def settle() -> None:
+    """Tells the garbage collector that what is there now stays: it looks only at what requests make."""
+    gc.collect()
+    gc.freeze()
 
 
 class _Server(uvicorn.Server):

@@ -54,6 +54,7 @@ def serve(port, offers, ready, pool):
     from service.domain.request import DataSensitivity, PlanRequest
     from service.flows.plan import make_plan
     from service.logs import configure_logs
+    from service.main import settle
     from service.metrics import Metrics
     from service.solver.columns import columns_of
     from service.solver.market import FeedStatus, Market
@@ -68,6 +69,8 @@ def serve(port, offers, ready, pool):
         snapshot_id="bench",
         as_of=NOW,
     )
+    del sold  # a server that reads packed columns holds no Offer objects
+    settle()
     app = create_app(Context(clock=lambda: NOW, market=lambda: market, engine=make_engine("sqlite://"), metrics=Metrics()))
     asked = parse_json(body(50_000_000, pool), PlanRequest)
     plan = make_plan(asked, market, now=NOW, pools={}, default_sensitivity=DataSensitivity.INTERNAL)
