@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from itertools import compress
 from typing import Final
 
+from providers.market_tiers import effort
 from service.domain.estimate import Estimate, Range
 from service.domain.plan import OptionPrice, OptionVram, PlanOption
 from service.domain.workload import Task
@@ -13,6 +14,7 @@ from service.solver.columns import FeedColumns
 from service.solver.deadline import NO_DEADLINE, band_of
 from service.solver.eligible import Mask
 from service.solver.market import Market
+from service.solver.market_tiers import market_of
 from service.solver.order import Entry
 from service.solver.pick import Rows
 from service.solver.pricing import Pricing
@@ -23,6 +25,7 @@ from service.solver.work import Work
 
 FLAGS: Final = (
     "stale", "dated", "undated", "suspect", "dominated", "arm64", "shared_kernel", "low_headroom", "no_resume",
+    "session_split",
 )  # fmt: skip
 
 
@@ -68,6 +71,7 @@ def _entry(market: Market, pricing: Pricing, one: PricedRow, mask: Mask, deadlin
         mask.judged.shares_kernel[one.seller],
         estimate.low_headroom,
         terms.capacity_type == "spot" and not pricing.job.resumes and not pricing.job.is_service,
+        one.sessions > 1,
     )
     whole = _One(
         one, market, pricing, market.feeds[number], feed_row, kind, groups.sellers.all[one.seller], terms, source, estimate,
@@ -118,8 +122,8 @@ def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
         if one.deadline_hours is None
         else band_of(
             deadline_hours=one.deadline_hours,
-            low=low,
-            high=high,
+            low=low + paid.wait_hours,
+            high=high + paid.wait_hours,
             setup_hours=one.pricing.job.setup_hours,
             paid_hours=paid.paid_hours,
             stops=paid.stops,
@@ -128,6 +132,9 @@ def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
         tie_group=tie_group,
         why=_why(one, region, mid, cost.ranking_usd, vram),
         price=_price(one),
+        market_tier=market_of(seller).value,
+        effort=effort(seller.provider).value,
+        sessions=paid.sessions,
     )
 
 
@@ -184,6 +191,8 @@ def _why(one: _One, region: str | None, hours: float, ranking_usd: float, vram: 
     again = one.priced.lines[1][0 if work.runs is not None else 1]
     if again > 0:
         text += f", of which {about_usd(again / 1e6)} is work repeated after interruptions"
+    if one.priced.sessions > 1:
+        text += f", in {one.priced.sessions} sessions"
     if one.on_demand_usd is None:
         return text + "."
     saving = percent(1 - one.priced.machine_usd / one.on_demand_usd)

@@ -47,6 +47,8 @@ class PricedRow:
     hours: tuple[float, float, float]  # of one run: low, mid, high
     nodes: int  # machines at most
     on_median: bool
+    sessions: int  # that a run is split into
+    wait_hours: float  # until a new week's quota
 
 
 def priced(pricing: Pricing, rows: Rows) -> list[PricedRow]:
@@ -69,7 +71,8 @@ def priced(pricing: Pricing, rows: Rows) -> list[PricedRow]:
         pricing.disk_usd_per_hour(at).tolist(), micros.transpose(1, 0, 2).tolist(), micros.sum(axis=0).tolist(), low, high,
         hours.stops[pace].tolist(), hours.paid[pace].tolist(),
         zip(shapes.low[kind].tolist(), shapes.mid[kind].tolist(), shapes.high[kind].tolist(), strict=True),
-        np.rint(shapes.nodes[kind]).astype(np.int64).tolist(), pricing.on_median(at).tolist(), strict=True,
+        np.rint(shapes.nodes[kind]).astype(np.int64).tolist(), pricing.on_median(at).tolist(),
+        hours.sessions[pace].tolist(), hours.waits[pace].tolist(), strict=True,
     )  # fmt: skip
     return [PricedRow(*values) for values in fields]
 

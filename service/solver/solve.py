@@ -25,6 +25,7 @@ from service.solver.identity import SOLVER_VERSION, plan_id
 from service.solver.interruption import prior_assumptions
 from service.solver.leaders import leaders_of
 from service.solver.market import Market
+from service.solver.market_best import best_of_markets
 from service.solver.onprem import own_hardware
 from service.solver.options import cloud_entries
 from service.solver.order import Entry, made, ordered
@@ -224,6 +225,7 @@ def _answer(
         prices=prices,
         request_echo=_echo(request, problem.data_class),
         solver_version=SOLVER_VERSION,
+        best_by_market_tier=best_of_markets(market, pricing, found, mask, request.constraints.deadline_hours, options),
     )
 
 
