@@ -37,7 +37,8 @@ class Gate:
             await self.app(scope, receive, send)
             return
         request_id = _request_id(scope)
-        scope["request_id"] = request_id
+        is_head = scope["method"] == "HEAD"  # GET without its body, on every path
+        scope = {**scope, "request_id": request_id, "method": "GET" if is_head else scope["method"]}
         began, status = time.perf_counter(), 0
 
         async def send_marked(message: Message) -> None:
@@ -45,6 +46,8 @@ class Gate:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 _mark(MutableHeaders(raw=message["headers"]), request_id)
+            elif is_head:
+                message = {**message, "body": b""}
             await send(message)
 
         try:

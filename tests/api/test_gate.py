@@ -33,6 +33,14 @@ def test_a_method_the_path_has_not_is_a_problem_with_allow(client, method):
     assert answer.headers["allow"] == "GET"
 
 
+def test_head_is_get_without_the_body(client):
+    head, get = client.head("/gpus"), client.get("/gpus")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == get.headers["content-length"]
+    assert client.head("/plan").status_code == 405
+    assert client.head("/nonesuch").content == b""
+
+
 @pytest.mark.parametrize("path", ["/offers/", "//", "/healthz/", "/%2e%2e/etc/passwd", "/problems/", "/%7f", "/offers%00"])
 def test_odd_paths_are_problems(client, path):
     problem(client.get(path), 404, "not-found")
