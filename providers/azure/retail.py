@@ -50,7 +50,6 @@ def _one_of(field: str, values: Sequence[str]) -> str:
 
 
 def _pages(http: httpx.Client, provider: str, address: str, question: str) -> list[Json]:
-    first = httpx.URL(address)
     params = {"api-version": API_VERSION, "currencyCode": "'USD'", "$filter": question}
     page = get_json(http, provider, address, params=params)
     items: list[Json] = []
@@ -60,7 +59,7 @@ def _pages(http: httpx.Client, provider: str, address: str, question: str) -> li
         link = page.get("NextPageLink")
         if link is None or link == "":
             return items
-        if not isinstance(link, str) or link in read or len(read) >= MOST_PAGES or not _is_same_place(link, first):
+        if not isinstance(link, str) or link in read or len(read) >= MOST_PAGES or not is_same_place(link, address):
             raise ProviderPayloadInvalid(provider, "the next page is none: on another host, read before, or without end")
         read.add(link)
         page = get_json(http, provider, link)
@@ -75,10 +74,10 @@ def _items(provider: str, page: Json) -> list[Json]:
     return found
 
 
-def _is_same_place(link: str, first: httpx.URL) -> bool:
-    """The service writes its own port 443 into the link; httpx reads a default port as none."""
+def is_same_place(link: str, address: str) -> bool:
+    """Whether both lie on one host and path. The service writes its port 443 into a link; a default port is read as none."""
     try:
-        url = httpx.URL(link)
+        one, other = httpx.URL(link), httpx.URL(address)
     except (httpx.InvalidURL, ValueError):
         return False
-    return (url.scheme, url.host, url.port, url.path, url.userinfo) == (first.scheme, first.host, first.port, first.path, b"")
+    return (one.scheme, one.host, one.port, one.path, one.userinfo) == (other.scheme, other.host, other.port, other.path, b"")

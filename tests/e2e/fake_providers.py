@@ -1,9 +1,9 @@
-"""A loopback stand-in for Lambda, RunPod (both APIs) and Vast that answers from the small fixtures of this project.
+"""A loopback stand-in for Lambda, RunPod (both APIs), Vast, Azure and Google Cloud, from the small fixtures of this project.
 
 Start one with `with serve_fake_providers() as fakes:` and hand `fakes.lambda_url`, `fakes.runpod_url` and `fakes.vast_url`
-to the adapters as their `base_url`. Answers may be replaced by path while it runs, with an Answer or a function of the
-request: `fakes.answers[VAST_PATH] = Answer(503)`. `fakes.seen` holds every request. Nothing recorded from the real
-services is served here.
+to the adapters as their `base_url`, `fakes.url` to Azure and Google Cloud. Answers may be replaced by path while it runs,
+with an Answer or a function of the request: `fakes.answers[VAST_PATH] = Answer(503)`. `fakes.seen` holds every request.
+Nothing recorded from the real services is served here.
 """
 
 import json
@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.e2e.fake_hyperscalers import AZURE_PATH, SERVICES_PATH, azure_answer, google_answer
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 LAMBDA_PATH = "/api/v1/instance-types"
@@ -163,6 +165,10 @@ def _route(request: Request) -> Answer:
         return lambda_answer(request)
     if request.path == VAST_PATH:
         return vast_answer(request)
+    if request.path == AZURE_PATH:
+        return Answer(*azure_answer(f"http://{request.headers['host']}", request.query))
+    if request.path.startswith(SERVICES_PATH):
+        return Answer(*google_answer(request.path, request.query, request.headers))
     status, body = runpod_answer(request.method, request.path, request.query, request.headers, request.body)
     return Answer(status, body)
 

@@ -6,10 +6,15 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import SecretStr
 
+from providers.azure import Azure
+from providers.azureml import AzureMl
 from providers.errors import ProviderError
+from providers.gcp import Gcp
 from providers.lambda_cloud import LambdaCloud
 from providers.runpod import RunPod
 from providers.vast import Vast
+from providers.vertex import Vertex
+from tests.e2e.fake_hyperscalers import AZURE_PATH, COMPUTE_PATH, SERVICES_PATH, VERTEX_PATH
 from tests.e2e.fake_providers import LAMBDA_PATH, RUNPOD_CENTERS_PATH, RUNPOD_GPUS_PATH, RUNPOD_GRAPHQL_PATH, VAST_PATH
 
 NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
@@ -20,6 +25,10 @@ PATHS = {
     "runpod-rest": [RUNPOD_CENTERS_PATH, RUNPOD_GPUS_PATH],
     "runpod-graphql": [RUNPOD_GRAPHQL_PATH],
     "vast": [VAST_PATH],
+    "azure": [AZURE_PATH],
+    "azureml": [AZURE_PATH],
+    "gcp": [COMPUTE_PATH],
+    "vertex": [SERVICES_PATH, VERTEX_PATH, COMPUTE_PATH],
 }
 KINDS = list(PATHS)
 
@@ -30,6 +39,10 @@ def adapter_of(kind, fakes):
         "runpod-rest": lambda: RunPod(api_key=KEY, base_url=fakes.runpod_url),
         "runpod-graphql": lambda: RunPod(base_url=fakes.runpod_url),
         "vast": lambda: Vast(api_key=KEY, base_url=fakes.vast_url),
+        "azure": lambda: Azure(base_url=fakes.url),
+        "azureml": lambda: AzureMl(base_url=fakes.url),
+        "gcp": lambda: Gcp(api_key=KEY, base_url=fakes.url),
+        "vertex": lambda: Vertex(api_key=KEY, base_url=fakes.url),
     }[kind]()
 
 
