@@ -1,4 +1,8 @@
-"""Plan: the answer. Every dollar is a named line, every default is listed, nothing is dropped in silence."""
+"""Plan: the answer. Every dollar is a named line, every default is listed, nothing is dropped in silence.
+
+The types of which an answer holds many are not frozen: making a frozen one takes four times as long, and the time of
+a plan is mostly spent there. Nobody writes to them all the same.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +13,7 @@ from service.domain.estimate import Assumption, Range, VramPart
 PER_RUN, PER_MONTH, OVER_HORIZON = "per_run", "per_month", "over_horizon"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CostLine:
     """One named line of a cost; USD, rounded to 6 decimals before it is added up. Null: that view does not apply."""
 
@@ -20,7 +24,7 @@ class CostLine:
     explained: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CostBreakdown:
     """Lines and totals; a total is the sum of its rounded lines. `low` and `high` follow the hours' range."""
 
@@ -42,7 +46,7 @@ class OptionVram:
     headroom_gib: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class OptionPrice:
     """Evidence of the price: what was read, where and when."""
 
@@ -62,7 +66,7 @@ class OptionDeadline:
     deadline_hours: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PlanOption:
     """One way to do the whole work."""
 
