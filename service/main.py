@@ -123,10 +123,12 @@ def open_parts(settings: Settings) -> Iterator[Parts]:
             ensure_reference_loaded(engine, adapter, now_utc, holder=holder, interval_seconds=every)
     snapshots = SnapshotHolder(engine, now_utc, known)
     snapshots.start()
-    with make_client() as http:
-        yield Parts(engine, known, Metrics(), snapshots, http, holder)
-    snapshots.stop()
-    engine.dispose()
+    try:
+        with make_client() as http:
+            yield Parts(engine, known, Metrics(), snapshots, http, holder)
+    finally:
+        snapshots.stop()
+        engine.dispose()
 
 
 def make_refresher(settings: Settings, parts: Parts) -> Refresher:

@@ -185,12 +185,12 @@ def refusal_of_status(status: int, headers: Mapping[str, str] | None = None) -> 
 def refusal_of(error: OptimizerError, place: str = "body") -> Refusal:
     """The problem of one of our errors, found in this part of the request.
 
-    A refused name is not repeated: its pointer and the nearest names are given.
+    Our messages never repeat a name that was sent: its pointer and the nearest names are given.
     """
     code = next((code for kind, code in _CODE_OF if isinstance(error, kind)), "internal")
     if isinstance(error, UnknownGpu | UnknownModel):
-        near = f"; the nearest names are {', '.join(error.allowed[:5])}" if error.allowed else ""
-        detail = f"{KINDS[code].title}{near}"
+        near = f"; nearest: {', '.join(error.allowed[:5])}" if error.allowed else ""
+        detail = f"{error}{near}"
         return Refusal(code, detail, [fault(error.pointer, code.replace("-", "_"), detail, allowed=error.allowed, place=place)])
     if isinstance(error, InvalidInput):
         return Refusal(code, str(error), [fault(error.pointer, "refused", str(error), allowed=error.allowed, place=place)])

@@ -49,7 +49,7 @@ def test_odd_paths_are_problems(client, path):
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
-        (UnknownGpu("zebra", pointer="/a", allowed=["H100-SXM"]), 422, "unknown-gpu"),
+        (UnknownGpu("no GPU has this name", pointer="/a", allowed=["H100-SXM"]), 422, "unknown-gpu"),
         (InvalidInput("too big", pointer="/b"), 422, "invalid-input"),
         (ProviderUnavailable("vast", "secret-detail"), 502, "provider-error"),
         (UnknownJob("zebra"), 404, "not-found"),
