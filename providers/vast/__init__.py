@@ -8,7 +8,6 @@ GB and month of 30 days (720 h), turned here into the price of our month. Memory
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import Decimal
 from typing import ClassVar
 
 import httpx
@@ -16,30 +15,16 @@ from pydantic import SecretStr
 
 from providers.base import Adapter, Json, Refused, collect
 from providers.errors import ProviderPayloadInvalid
-from providers.gpus import find_gpu
 from providers.http import post_json
-from providers.interconnect import interconnect_of
-from providers.offer import OUT_OF_SCOPE, Arch, Batch, CapacityType, Offer, PriceBasis, Tenancy
-from providers.prices import price
-from providers.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from providers.offer import OUT_OF_SCOPE, Batch, Offer
+from providers.vast.offers import offers_of
 from providers.vast.row import Row, in_order_of_price
+from providers.vast.supply import supply_of
 
 BASE_URL = "https://console.vast.ai"
-SOURCE = "Vast.ai API, POST /api/v0/bundles/"
 LIMIT = 10_000
 DEFAULT_PAGE = 64  # what the server gives when it does not honour `limit`: there is no second page to ask for
 READ_TIMEOUT_SECONDS = 30
-_HOURS_PER_VENDOR_MONTH = 720
-_ARCHITECTURES = {"amd64": Arch.X86_64, "arm64": Arch.ARM64}
-
-
-def _usd_per_gb_month(storage_cost: float | None) -> Decimal | None:
-    """Price of a GB for our month of 730 h, from the vendor's for 720 h."""
-    return None if storage_cost is None else Decimal(repr(storage_cost)) * HOURS_PER_MONTH / _HOURS_PER_VENDOR_MONTH
-
-
-def _usd(amount: float | None) -> Decimal | None:
-    return None if amount is None else Decimal(repr(amount))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +82,8 @@ class Vast(Adapter):
         if not rows:
             raise ProviderPayloadInvalid(self.name, "the list of offers is empty")
         cut = any(len(answer) >= self.limit or len(answer) == DEFAULT_PAGE for answer in lists)
-        return collect(rows, lambda row: self._offers(row, observed_at), rejected=repeated, truncated=cut)
+        batch = collect(rows, lambda row: self._offers(row, observed_at), rejected=repeated, truncated=cut)
+        return replace(batch, notes=(supply_of(batch.offers).sentence,))
 
     def _offers_list(self, answer: Json) -> list[Json]:
         found = answer.get("offers") if isinstance(answer, dict) else None
@@ -111,40 +97,4 @@ class Vast(Adapter):
             raise Refused(OUT_OF_SCOPE, "the row's prices are bids")
         if row.tier == "unverified" and not self.include_unverified:
             raise Refused(OUT_OF_SCOPE, "unverified machines are not asked for")
-        match = find_gpu(row.gpu_name, memory_mib=row.gpu_ram)
-        on_demand = Offer(
-            feed=self.name,
-            provider=self.name,
-            tier=row.tier,
-            instance_type=None,
-            gpu=match.gpu.name,
-            gpu_count=row.num_gpus,
-            gpu_memory_gb=match.gpu.memory_gb,
-            gpu_memory_reported_mib=row.gpu_ram,
-            gpu_raw_name=row.gpu_name,
-            form_factor=match.form_factor,
-            interconnect=interconnect_of(match, measured_gb_per_s=row.bw_nvlink or 0),
-            capacity_type=CapacityType.ON_DEMAND,
-            tenancy=Tenancy.PROVIDER_DATACENTER if row.tier == "datacenter" else Tenancy.COMMUNITY_HOST,
-            region=row.place,
-            country=row.country,
-            machine_id=str(row.machine_id),
-            availability=row.availability,
-            usd_per_hour=price(row.dph_base),
-            storage_usd_per_gb_month=_usd_per_gb_month(row.storage_cost),
-            egress_usd_per_gb=_usd(row.inet_up_cost),
-            ingress_usd_per_gb=_usd(row.inet_down_cost),
-            arch=_ARCHITECTURES.get(row.cpu_arch or "", Arch.UNKNOWN),
-            vcpus=row.cpu_cores_effective or None,
-            memory_gib=row.memory_gib,
-            disk_included_gb=0,
-            disk_max_gb=row.disk_space,
-            reliability_fraction=row.reliability2,
-            host_lifetime_hours=None if row.duration is None else row.duration / SECONDS_PER_HOUR,
-            observed_at=observed_at,
-            source=SOURCE,
-        )
-        yield on_demand
-        bid = price(row.min_bid) if row.min_bid else None  # 0 is a placeholder for "no bids here"
-        if bid is not None and bid < on_demand.usd_per_hour:
-            yield replace(on_demand, capacity_type=CapacityType.SPOT, price_basis=PriceBasis.BID_FLOOR, usd_per_hour=bid)
+        yield from offers_of(row, observed_at)

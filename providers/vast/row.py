@@ -42,6 +42,7 @@ class Row(BaseModel):
     cpu_arch: str | None = None
     bw_nvlink: _Amount | None = None
     duration: _Amount | None = None
+    credit_discount_max: Any = None  # the most that prepaying saves, a share; null or 0: nothing
     reliability2: Annotated[FiniteFloat, Field(ge=0, le=1)] | None = None
 
     @property

@@ -136,7 +136,9 @@ def test_runpods_documented_stock_words(fakes, http, shared_data, word, price, a
 def test_vasts_recorded_offer(fakes, http, shared_data):
     serve(fakes, "vast", Answer(body=recorded(shared_data, "vast/search_offers_rtx4090_2024-07.json")))
     batch = read(adapter_of("vast", fakes), http)
-    on_demand, spot = batch.offers
+    on_demand, spot, prepaid = batch.offers
+    assert (prepaid.capacity_type, prepaid.usd_per_hour) == (CapacityType.RESERVED, Decimal("0.14799999999999999"))  # 40 % less
+    assert prepaid.term_months == 5  # of 3,710 h
     assert (on_demand.gpu, on_demand.usd_per_hour, on_demand.tier) == ("RTX 4090", Decimal("0.24666666666666665"), "verified")
     assert (spot.usd_per_hour, spot.price_basis, spot.capacity_type) == (Decimal("0.2"), PriceBasis.BID_FLOOR, CapacityType.SPOT)
     assert (on_demand.tenancy, on_demand.country, on_demand.gpu_memory_gb) == (Tenancy.COMMUNITY_HOST, "CN", 24)
