@@ -19,10 +19,10 @@ def batch():
 
 
 def test_every_row_is_read(batch):
-    assert batch.row_count == 197
+    assert batch.row_count == 198
     assert batch.rejected == ()
     # each row's prices: current or history
-    assert len(batch.offers) + len(batch.history) == 238
+    assert len(batch.offers) + len(batch.history) == 239
 
 
 @pytest.mark.parametrize(
@@ -103,3 +103,11 @@ def test_differences_from_the_bands(batch):
     assert (h100.verdict, h100.difference_fraction) == ("above", pytest.approx(0.2))  # 6.00 / 5.00 - 1
     none = found["RTX 4090", "on_demand"]
     assert (none.verdict, none.median_usd_per_gpu_hour, none.difference_fraction) == ("no prices", None, None)
+
+
+def test_a_lambda_cluster_is_reserved_for_two_weeks_at_least(batch):
+    (one,) = [offer for offer in batch.offers if offer.tier == "1-click-cluster"]
+    # 6.16 for a GPU: 49.28 for a machine of eight; 14 days are 336 of 730 h
+    assert (one.provider, one.gpu, one.gpu_count, one.usd_per_hour) == ("lambda", "H100-SXM", 8, Decimal("49.28"))
+    assert (one.capacity_type, one.term_months) == (CapacityType.RESERVED, 0.46)
+    assert one.source.startswith("manual: ")
