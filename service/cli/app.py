@@ -2,7 +2,7 @@
 
 import typer
 
-from service.cli import doctor, estimate, evaluate, offers, openapi, plan, refresh, serve
+from service.cli import doctor, estimate, evaluate, evaluate_decision, offers, openapi, plan, refresh, serve
 from service.cli.exits import OUR_ERROR, CommandError, report
 
 EPILOG = (
@@ -25,6 +25,7 @@ app.command("refresh")(refresh.refresh)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)
 app.command("doctor")(doctor.doctor)
+evaluate.app.command("tco")(evaluate_decision.tco)
 app.add_typer(evaluate.app, name="evaluate")
 app.command("openapi")(openapi.openapi)
 

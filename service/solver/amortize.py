@@ -18,10 +18,11 @@ def annuity_usd_per_year(
 ) -> float:
     """Capital cost per year of a purchase with what is added to it (network, spares) and what is left at the end."""
     spent = capex_usd * (1 + extra_fraction)
-    if rate_fraction == 0:
+    grown = life_years * math.log1p(rate_fraction)
+    paid_off = -math.expm1(-grown)  # exact for small rates, where 1 - (1 + r)^-L is noise
+    if paid_off == 0:
         return (spent - residual_fraction * capex_usd) / life_years
-    grown: float = (1 + rate_fraction) ** life_years
-    return (spent - residual_fraction * capex_usd / grown) * rate_fraction / (1 - 1 / grown)
+    return (spent - residual_fraction * capex_usd * math.exp(-grown)) * rate_fraction / paid_off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class PoolCost:
     availability_fraction: float
     life_years: float
     lead_time_months: float
+    other_usd_per_year: float = 0.0  # running cost that is told as one sum
 
     @property
     def hardware_and_power_usd_per_year(self) -> float:
@@ -50,7 +52,7 @@ class PoolCost:
     @property
     def vendor_usd_per_year(self) -> float:
         """What is paid to others: hardware and power, maintenance, software, colocation."""
-        paid = self.maintenance_usd_per_year + self.software_usd_per_year + self.colocation_usd_per_year
+        paid = self.maintenance_usd_per_year + self.software_usd_per_year + self.colocation_usd_per_year + self.other_usd_per_year
         return self.hardware_and_power_usd_per_year + paid
 
     @property
@@ -61,9 +63,14 @@ class PoolCost:
         return self.vendor_usd_per_year + self.staff_usd_per_year
 
     @property
-    def opex_usd_per_month(self) -> float:
+    def running_usd_per_year(self) -> float:
         """Fixed running cost: everything but capital."""
-        return (self.full_usd_per_year - self.capital_usd_per_year) / MONTHS_PER_YEAR
+        return self.full_usd_per_year - self.capital_usd_per_year
+
+    @property
+    def opex_usd_per_month(self) -> float:
+        """Fixed running cost of a month."""
+        return self.running_usd_per_year / MONTHS_PER_YEAR
 
 
 def useful_usd_per_gpu_hour(pool: PoolCost, fixed_usd_per_year: float, utilization: float) -> float:
@@ -85,6 +92,11 @@ def tipping_usd_per_gpu_hour(pool: PoolCost, utilization: float) -> float:
     return useful_usd_per_gpu_hour(pool, pool.full_usd_per_year, utilization)
 
 
+def repaid_after(spent_usd: float, *, saving_usd: float) -> float:
+    """Periods until savings of one period each have paid for what was spent; infinite where nothing is saved."""
+    return spent_usd / saving_usd if saving_usd > 0 else math.inf
+
+
 def payback_months(pool: PoolCost, *, cloud_usd_per_gpu_hour: float, utilization: float) -> float:
     """Undiscounted months until what the cloud would have cost has paid for the purchase, lead time included.
 
@@ -92,9 +104,9 @@ def payback_months(pool: PoolCost, *, cloud_usd_per_gpu_hour: float, utilization
     """
     busy = pool.gpus * HOURS_PER_MONTH * pool.availability_fraction * utilization
     saving = busy * (cloud_usd_per_gpu_hour - pool.marginal_usd_per_gpu_hour) - pool.opex_usd_per_month
-    if saving <= 0 or pool.capex_usd <= 0:
+    if pool.capex_usd <= 0:
         return math.inf
-    return pool.capex_usd / saving + pool.lead_time_months
+    return repaid_after(pool.capex_usd, saving_usd=saving) + pool.lead_time_months
 
 
 def tipping_capex_usd(pool: PoolCost, *, cloud_usd_per_gpu_hour: float, utilization: float) -> float | None:
@@ -102,6 +114,5 @@ def tipping_capex_usd(pool: PoolCost, *, cloud_usd_per_gpu_hour: float, utilizat
     if pool.capex_usd <= 0:
         return None
     busy = pool.gpus * HOURS_PER_YEAR * pool.availability_fraction * utilization
-    running = pool.full_usd_per_year - pool.capital_usd_per_year
-    spare = busy * (cloud_usd_per_gpu_hour - pool.marginal_usd_per_gpu_hour) - running
+    spare = busy * (cloud_usd_per_gpu_hour - pool.marginal_usd_per_gpu_hour) - pool.running_usd_per_year
     return spare * pool.capex_usd / pool.capital_usd_per_year if spare > 0 else None

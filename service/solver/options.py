@@ -156,7 +156,12 @@ def per_million_tokens(ranking_usd: float, work: Work) -> float | None:
     if not work.tokens_per_run:
         return None
     runs = 1.0 if work.runs is not None else work.runs_per_month or 1.0
-    return round(ranking_usd / (work.tokens_per_run * runs) * 1e6, 6)
+    return round(usd_per_million(ranking_usd, work.tokens_per_run * runs), 6)
+
+
+def usd_per_million(usd: float, tokens: float) -> float:
+    """USD per million tokens."""
+    return usd / tokens * 1e6
 
 
 def _price(one: _One) -> OptionPrice:
