@@ -1,13 +1,8 @@
 """The contract of every adapter in the registry: parsing is pure, offers are valid, junk is counted or refused, never raised."""
 
-import copy
-import json
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import islice
-from pathlib import Path
 
 import httpx
 import pytest
@@ -18,64 +13,10 @@ from pydantic import SecretStr
 
 from providers.base import Adapter
 from providers.errors import ProviderPayloadInvalid, ProviderUnavailable
-from providers.gpus import GPUS
 from providers.http import make_client
-from providers.offer import Batch, CapacityType, Offer, Rejected
-from providers.registry import ADAPTERS
-from providers.runpod import RunPod
-from tests.e2e.fake_providers import fixture, runpod_answer
-
-NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
-SECRET = "sesame-0123456789"
-FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
-KINDS = {kind.name: kind for kind in (ADAPTERS.values() if isinstance(ADAPTERS, Mapping) else ADAPTERS)}
-
-
-def runpod_payload(key):
-    def handle(request):
-        body = json.loads(request.content) if request.content else None
-        status, answer = runpod_answer(request.method, request.url.path, dict(request.url.params), dict(request.headers), body)
-        return httpx.Response(status, json=answer)
-
-    with make_client(transport=httpx.MockTransport(handle)) as http:
-        return RunPod(api_key=key).fetch(http)
-
-
-def local_payload(name, settings):
-    """Of an adapter that reads a file of its own: a call to the network fails the test."""
-    with make_client(transport=httpx.MockTransport(lambda request: pytest.fail("a local adapter called the network"))) as http:
-        return KINDS[name](**settings).fetch(http)
-
-
-# What `fetch` gives, by adapter: a new adapter needs a line here, made from its fixture.
-PAYLOADS = {
-    "lambda": lambda: fixture("lambda/instance_types.json"),
-    "runpod": lambda: runpod_payload(None),
-    "runpod (with a key)": lambda: runpod_payload(SecretStr(SECRET)),
-    "vast": lambda: {"answers": [fixture("vast/bundles.json")]},
-    "aws": lambda: fixture("aws_payload.json"),
-    "sagemaker": lambda: fixture("sagemaker_payload.json"),
-    "colab": lambda: local_payload("colab", {}),
-    "kaggle": lambda: local_payload("kaggle", {}),
-    "reference": lambda: local_payload("reference", {}),
-    "gcp": lambda: {"skus": fixture("gcp/skus.json")["skus"], "passed_over": 0},
-    "vertex": lambda: {"skus": fixture("vertex/skus.json")["skus"], "compute": fixture("gcp/skus.json")["skus"]},
-    "azure": lambda: {"items": fixture("azure/retail.json")["Items"]},
-    "azureml": lambda: {"items": fixture("azure/retail.json")["Items"]},
-    "price_file": lambda: local_payload("price_file", {"path": FIXTURES / "price_file_contract.csv"}),
-}
-CASES = [case for case in PAYLOADS if case.split(" ")[0] in KINDS]
-_cache: dict = {}
-
-
-def adapter(case):
-    return KINDS[case.split(" ")[0]]()
-
-
-def payload(case):
-    if case not in _cache:
-        _cache[case] = PAYLOADS[case]()
-    return copy.deepcopy(_cache[case])
+from providers.offer import Batch, CapacityType
+from tests.contract.payloads import CASES, FIXTURES, KINDS, OWN_ENVELOPE, PAYLOADS, SECRET, adapter, payload
+from tests.contract.rules import NOW, assert_valid
 
 
 def test_every_adapter_has_a_payload_here():
@@ -122,36 +63,6 @@ def test_every_offer_is_valid(case):
         assert all(o.capacity_type is not CapacityType.SPOT or o.is_dated for o in batch.offers)
 
 
-def assert_valid(batch, *, feed):
-    """Whatever was read, each offer can be stored and solved over, and each refusal says what and why."""
-    assert len({o.offer_id for o in batch.offers}) == len(batch.offers)
-    for offer in batch.offers:
-        assert isinstance(offer, Offer)
-        assert offer.feed == feed
-        assert isinstance(offer.usd_per_hour, Decimal)
-        assert offer.usd_per_hour.is_finite()
-        assert (offer.usd_per_hour == 0) == (offer.capacity_type is CapacityType.FREE_TIER)
-        assert offer.usd_per_hour >= 0
-        assert offer.gpu in GPUS
-        assert offer.gpu_count > 0
-        assert 0 < offer.gpu_memory_gb <= GPUS[offer.gpu].memory_gb
-        assert offer.observed_at.utcoffset() is not None
-        assert offer.provider
-        assert offer.tier or offer.is_dated  # a seller of a price list that is not known here has no tier
-        assert offer.source
-        assert offer.country is None or (len(offer.country) == 2 and offer.country.isupper())
-        for amount in (offer.storage_usd_per_gb_month, offer.egress_usd_per_gb, offer.ingress_usd_per_gb, offer.upfront_usd):
-            assert amount is None or (isinstance(amount, Decimal) and amount.is_finite() and amount >= 0)
-        for size in (offer.vcpus, offer.memory_gib, offer.disk_included_gb, offer.disk_max_gb, offer.host_lifetime_hours):
-            assert size is None or size >= 0
-        for limit in (offer.session_limit_hours, offer.weekly_quota_hours):
-            assert limit is None or limit > 0
-    for refusal in batch.rejected:
-        assert isinstance(refusal, Rejected)
-        assert refusal.reason
-        assert refusal.row
-
-
 def test_a_spot_price_above_on_demand_is_kept_beside_it():  # behaviour 8; bids of marketplaces differ, see test_vast.py
     head = (FIXTURES / "price_file_contract.csv").read_text().splitlines()[0]
     batch = KINDS["price_file"]().parse(f"{head}\nacme,L4,24,1,any,0.44,0.49,2026-07-15,a quote\n", NOW)
@@ -178,9 +89,6 @@ JUNK = st.recursive(
 def test_a_payload_that_is_junk_is_refused_with_its_own_error(case, junk):
     with pytest.raises(ProviderPayloadInvalid):
         adapter(case).parse(junk, NOW)
-
-
-OWN_ENVELOPE = {"aws": 3, "sagemaker": 3}  # so many levels of the payload are written by `fetch` itself, not by the provider
 
 
 def spots_in(value, path=(), depth=9):

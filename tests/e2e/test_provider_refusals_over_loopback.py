@@ -3,6 +3,7 @@
 import gzip
 from datetime import timedelta
 
+import httpx
 import pytest
 import stamina
 
@@ -14,6 +15,7 @@ from providers.errors import (
     ProviderUnavailable,
 )
 from providers.http import make_client
+from providers.registry import ADAPTERS
 from tests.e2e.fake_providers import RUNPOD_GPUS_PATH, Answer, serve_fake_providers
 from tests.e2e.loopback_cases import KINDS, PATHS, SECRET, adapter_of, read, recorded, refused, serve
 
@@ -136,6 +138,34 @@ def test_too_many_requests_is_tried_again_and_then_told_with_the_wait(fakes, htt
     assert type(error) is ProviderRateLimited
     assert error.retry_after == timedelta(seconds=7)
     assert len(fakes.seen) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("status", "error"), [(429, ProviderRateLimited), (503, ProviderUnavailable), (408, ProviderUnavailable)]
+)
+def test_a_refusal_for_now_without_a_word_of_when_is_tried_again_and_told(fakes, http, kind, status, error):
+    serve(fakes, kind, Answer(status, f"not now {SECRET}"))
+    caught = refused(fakes, http, kind)
+    assert type(caught) is error
+    assert caught.retry_after is None
+    assert len(fakes.seen) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fault", [httpx.ReadTimeout, httpx.ConnectTimeout, httpx.ConnectError, httpx.RemoteProtocolError])
+def test_silence_is_an_outage_and_holds_no_secret(fakes, kind, fault):
+    def fail(request):
+        raise fault("no answer", request=request)
+
+    with make_client(transport=httpx.MockTransport(fail)) as silent:
+        assert type(refused(fakes, silent, kind)) is ProviderUnavailable
+
+
+def test_every_adapter_that_reads_over_the_network_is_refused_here_or_in_the_tests_of_aws():
+    elsewhere = {"aws", "sagemaker"}  # signed calls and streamed files: test_aws_over_loopback.py, test_sagemaker.py
+    local = {"colab", "kaggle", "reference", "price_file"}
+    assert {kind.name for kind in ADAPTERS} - elsewhere - local == {kind.partition("-")[0] for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
