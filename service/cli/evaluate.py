@@ -80,13 +80,13 @@ def _show(found: dict[str, Any], by: str) -> None:
     out = console()
     made = table("CLASS", *FIGURES, right=FIGURES)
     for name, score in found["classes"].items():
-        made.add_row(name, str(score["count"]), *(_percent(score[key]) for key in KEYS))
+        made.add_row(name, str(score["scored"]), *(_percent(score[key]) for key in KEYS))
     made.add_row("all", str(found["scored"]), *(_percent(found[key]) for key in KEYS), style="bold")
     out.print(made)
     if by != "class":
         grouped = table(by.upper(), *FIGURES, right=FIGURES)
         for name, score in found["groups"].items():
-            grouped.add_row(escape(name), str(score["count"]), *(_percent(score[key]) for key in KEYS))
+            grouped.add_row(escape(name), str(score["scored"]), *(_percent(score[key]) for key in KEYS))
         out.print(grouped)
     worst = table("WORST ROWS", "TABLE", "ERROR %", "NOTES", right=("ERROR %",))
     for row in found["worst"]:

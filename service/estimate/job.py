@@ -1,8 +1,9 @@
 """JobShape: the part of a workload that decides memory and speed, without the amount of work."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 
 from service.domain.workload import Framework, LossKind, Optimizer, Precision, Quantization, Strategy, Task, Technique
+from service.estimate.hashed_once import HashedOnce
 from service.estimate.model_shape import ModelShape
 
 ADAPTER_TECHNIQUES = frozenset({Technique.LORA, Technique.QLORA})
@@ -10,7 +11,7 @@ PREFERENCE_TECHNIQUES = frozenset({Technique.DPO, Technique.PPO, Technique.GRPO,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobShape:
+class JobShape(HashedOnce):
     """What decides memory and speed, without the amount of work: equal shapes share their estimates.
 
     For `infer`, `technique` is None, `sequence_length` is prompt plus answer and `micro_batch_size` the sequences that
@@ -41,15 +42,8 @@ class JobShape:
     concurrency: int | None = None
     time_to_first_token_seconds: float | None = None
     time_per_output_token_seconds: float | None = None
-    _hash: int = field(init=False, repr=False, compare=False, default=0)
 
-    def __post_init__(self) -> None:
-        # The hash is asked for thousands of times per plan (memoised estimates): it is computed once.
-        compared = tuple(getattr(self, one.name) for one in fields(self) if one.compare)
-        object.__setattr__(self, "_hash", hash(compared))
-
-    def __hash__(self) -> int:
-        return self._hash
+    __hash__ = HashedOnce.__hash__
 
     @property
     def uses_adapters(self) -> bool:

@@ -1,7 +1,5 @@
 """Rows of a table of measured memory as setups of the memory model."""
 
-import re
-
 from providers.errors import InvalidInput
 from service.domain.workload import Framework, LossKind, Strategy
 from service.estimate.adapters import parse_targets
@@ -9,21 +7,24 @@ from service.estimate.memory_constants import MEMORY
 from service.estimate.memory_setup import Adapters, AttentionKernel, MemorySetup, Reading, Recompute, Regime
 from service.estimate.model_shape import ModelShape
 from service.estimate.parallel import Parallelism
-from service.estimate.row_cells import Row, card_of, count_of, framework_of, number_of, shape_of, text_of
+from service.estimate.row_cells import (
+    Row,
+    card_of,
+    count_of,
+    framework_of,
+    is_compiled,
+    number_of,
+    recompute_of,
+    scheme_of,
+    shape_of,
+    text_of,
+    trains_every_weight,
+)
+from service.estimate.safety import LEAST_EIGHT_BIT_BYTES
 
 NEWER_LIBRARIES_SINCE = "2024-09"  # transformers 4.45 keeps the last token's logits only; a run's library is as old as its model
 _LONGEST_ALPACA_TOKENS = 1304  # with the 32000-entry vocabulary of Llama 2
-_SCHEMES = {
-    "nf4-dq": "nf4_double",
-    "gptq4": "gptq",
-    "gptq8": "gptq_8",
-    "int4": "awq",
-    "int4-g32": "int4_group32",
-    "fp4": "nvfp4",
-    "bnb4": "nf4",
-    "4bit": "awq",
-    "8bit": "int8",
-}
+_IMPLIED_SCHEMES = {"4bit": "awq", "8bit": "int8", "int4": "awq", "bnb4": "nf4", "int8": "int8", "fp8": "fp8"}
 _STRATEGIES = {
     "single": Strategy.SINGLE,
     "ddp": Strategy.DDP,
@@ -78,15 +79,27 @@ def _reading(row: Row) -> Reading:
     return Reading.RESERVED if "reserved" in words else Reading.ALLOCATED
 
 
+def class_of_row(row: Row) -> str:
+    """Memory class of a row by what it says of itself; adapters of other kinds than LoRA count with it, whatever their base."""
+    technique = text_of(row, "technique").lower()
+    try:
+        scheme = _scheme(row)
+    except InvalidInput:  # the row fails too, and counts with those of 16 bits
+        scheme = None
+    if technique == "inference":
+        bits = 16 if scheme is None else 8 if MEMORY.bytes_per_weight[scheme] > LEAST_EIGHT_BIT_BYTES else 4
+        return f"inference_{bits}bit"
+    if trains_every_weight(row):
+        return "full"
+    return "qlora" if scheme and not technique.startswith("adapter") else "lora"
+
+
 def _scheme(row: Row) -> str | None:
     """The quantisation of a row: its own column, else what its precision implies."""
-    raw = text_of(row, "quant").lower()
-    implied = text_of(row, "precision").lower()
-    if not raw and implied in ("4bit", "8bit", "fp8", "int8", "int4"):
-        raw = implied
-    if not raw:
+    spelled = scheme_of(row)
+    scheme = _IMPLIED_SCHEMES.get(spelled or text_of(row, "precision").lower(), spelled)
+    if not scheme:
         return None
-    scheme = _SCHEMES.get(raw, re.sub(r"-g\d+$", "", raw).replace("-", "_"))
     if scheme not in MEMORY.bytes_per_weight:
         raise InvalidInput("the quantisation is not known", pointer="/quant", allowed=tuple(MEMORY.bytes_per_weight))
     return scheme
@@ -142,8 +155,8 @@ def _training(row: Row, shape: ModelShape, framework: Framework, ways: Paralleli
         micro_batch=count_of(row, "micro_batch"),
         sequence=_sequence(row, notes),
         attention=_attention(row),
-        compiled="compile" in notes and "eager" not in notes,
-        recompute={"1": Recompute.FULL, "sel": Recompute.SELECTIVE}.get(text_of(row, "grad_checkpointing"), Recompute.NONE),
+        compiled=is_compiled(row),
+        recompute=Recompute(recompute_of(row)),
         loss=_loss(framework, notes, is_older=is_older),
         adapters=adapters,
         optimizer=optimizer,
@@ -192,9 +205,9 @@ def _optimizer(row: Row) -> tuple[str, bool, bool]:
 
 
 def _adapters(row: Row) -> Adapters | None:
-    technique = text_of(row, "technique").lower()
-    if technique in ("full", "pretrain", "continued_pretraining"):
+    if trains_every_weight(row):
         return None
+    technique = text_of(row, "technique").lower()
     kind = technique if technique.startswith("adapter") else "lora"
     rank = int(number_of(row, "lora_rank", default=8.0))
     return Adapters(rank=rank, targets=parse_targets(text_of(row, "lora_targets") or "q,v"), kind=kind)

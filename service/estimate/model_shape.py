@@ -1,12 +1,14 @@
 """ModelShape: the sizes of a network that decide its memory and speed, and the widths derived from them."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
+
+from service.estimate.hashed_once import HashedOnce
 
 BILLION = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelShape:
+class ModelShape(HashedOnce):
     """Sizes of one network as its published configuration states them.
 
     `params_total_b` decides memory, `params_active_b` (mixture of experts: the part a token passes) decides time.
@@ -50,15 +52,8 @@ class ModelShape:
     norm: str = "rms"  # rms or ln
     norms_per_layer: int = 2
     score_softcap: bool = False  # attention scores are capped, which flash kernels of most libraries cannot do
-    _hash: int = field(init=False, repr=False, compare=False, default=0)
 
-    def __post_init__(self) -> None:
-        # The hash is asked for thousands of times per plan (memoised estimates): it is computed once.
-        compared = tuple(getattr(self, one.name) for one in fields(self) if one.compare)
-        object.__setattr__(self, "_hash", hash(compared))
-
-    def __hash__(self) -> int:
-        return self._hash
+    __hash__ = HashedOnce.__hash__
 
     @property
     def params_total(self) -> float:

@@ -35,6 +35,15 @@ FRAMEWORK_ALIASES = {
     "exllama_v2": Framework.EXLLAMA,
     "llamacpp": Framework.LLAMA_CPP,
 }
+_SCHEME_ALIASES = {
+    "nf4_dq": "nf4_double",
+    "gptq4": "gptq",
+    "gptq8": "gptq_8",
+    "int4_g32": "int4_group32",
+    "fp4": "nvfp4",
+}
+_RECOMPUTED = {"1": "full", "sel": "selective"}
+_FULL_TECHNIQUES = frozenset({"full", "pretrain", "continued_pretraining"})
 _SHAPE_COLUMNS = ("hidden", "layers", "heads", "kv_heads", "vocab", "intermediate")
 _LEAST_LIKENESS = 80
 _SAME_SIZE_FRACTION = 0.02
@@ -64,6 +73,40 @@ def number_of(row: Row, column: str, *, default: float) -> float:
     if not isfinite(value):
         raise InvalidInput(f"the column {column} holds no number", pointer=f"/{column}")
     return value
+
+
+def measured_of(row: Row, column: str) -> float:
+    """The measurement that a row is judged by.
+
+    Raises:
+        InvalidInput: there is none above 0.
+    """
+    value = number_of(row, column, default=0.0)
+    if not value > 0.0:
+        raise InvalidInput(f"the column {column} holds no measurement above 0", pointer=f"/{column}")
+    return value
+
+
+def scheme_of(row: Row) -> str:
+    """The spelling of the column `quant` as ours, group sizes dropped where the name tells them; "" when it is empty."""
+    raw = text_of(row, "quant").lower().replace("-", "_")
+    return _SCHEME_ALIASES.get(raw, re.sub(r"_g\d+$", "", raw))
+
+
+def recompute_of(row: Row) -> str:
+    """none, selective or full."""
+    return _RECOMPUTED.get(text_of(row, "grad_checkpointing"), "none")
+
+
+def is_compiled(row: Row) -> bool:
+    """The notes say that a compiler made the kernels."""
+    notes = text_of(row, "notes").lower()
+    return "compile" in notes and "eager" not in notes
+
+
+def trains_every_weight(row: Row) -> bool:
+    """Full fine-tuning and pretraining, not adapters."""
+    return text_of(row, "technique").lower() in _FULL_TECHNIQUES
 
 
 def framework_of(row: Row, notes: list[str]) -> Framework:

@@ -6,6 +6,7 @@ from service.domain.estimate import VramPart
 from service.domain.workload import Framework
 from service.estimate.memory_setup import MemorySetup
 
+LEAST_EIGHT_BIT_BYTES = 0.9  # a weight of fewer bytes is one of 4 bits
 _CERTAIN = frozenset({"weights", "adapters", "gradients", "optimizer", "master_copy", "kv_cache", "context"})
 
 
@@ -17,7 +18,7 @@ def memory_class(setup: MemorySetup) -> str:
         return "qlora" if setup.quantization else "lora"
     if setup.quantization is None:
         return "inference_16bit"
-    return "inference_8bit" if setup.constants.bytes_per_weight[setup.quantization] > 0.9 else "inference_4bit"
+    return "inference_8bit" if setup.constants.bytes_per_weight[setup.quantization] > LEAST_EIGHT_BIT_BYTES else "inference_4bit"
 
 
 def safe_gib(setup: MemorySetup, parts: Sequence[VramPart], *, point_gib: float) -> float:

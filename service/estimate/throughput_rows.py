@@ -12,12 +12,22 @@ from service.domain.workload import Framework
 from service.estimate.infer_step import FP8_CACHE_PRECISIONS, InferStep
 from service.estimate.job_steps import FUSED_FRAMEWORKS
 from service.estimate.model_shape import ModelShape
-from service.estimate.row_cells import Row, card_of, count_of, framework_of, shape_of, text_of
+from service.estimate.row_cells import (
+    Row,
+    card_of,
+    count_of,
+    framework_of,
+    is_compiled,
+    recompute_of,
+    scheme_of,
+    shape_of,
+    text_of,
+    trains_every_weight,
+)
 from service.estimate.train_step import Layout, TrainStep, adapted_layers
 
 PHASES = {"train": "train", "decode": "decode", "prefill": "prefill", "serve": "serving"}
 CARDS_PER_MACHINE = 8
-_QUANTIZATIONS = {"nf4-dq": "nf4_double", "gptq4": "gptq", "gptq8": "gptq_8", "fp4": "nvfp4", "int4-g32": "int4_group32"}
 _PRECISIONS = {"4bit": "int4", "8bit": "int8"}
 _ACCUMULATION = {"hf": 8.0, "megatron": 16.0, "ms_swift": 16.0}  # micro batches a step where a table is silent
 _SHARDED = {
@@ -60,10 +70,9 @@ def read_row(row: Row, *, hide_framework: bool = False) -> ReadRow:
 
 def technique_of(row: Row) -> str:
     """full, lora or qlora; adapters of other kinds cost what LoRA does."""
-    technique = text_of(row, "technique").lower()
-    if technique.startswith("qlora"):
+    if text_of(row, "technique").lower().startswith("qlora"):
         return "qlora"
-    return "full" if technique in ("full", "pretrain", "continued_pretraining") else "lora"
+    return "full" if trains_every_weight(row) else "lora"
 
 
 def _most_similar_card(row: Row, notes: list[str]) -> Gpu:
@@ -75,9 +84,6 @@ def _most_similar_card(row: Row, notes: list[str]) -> Gpu:
 
 def _train_step(row: Row, shape: ModelShape, framework: str) -> TrainStep:
     kind = technique_of(row)
-    notes = text_of(row, "notes").lower()
-    compiled = ("compile" in notes and "eager" not in notes) or framework in FUSED_FRAMEWORKS
-    quantization = text_of(row, "quant")
     return TrainStep(
         shape=shape,
         technique=kind,
@@ -85,11 +91,11 @@ def _train_step(row: Row, shape: ModelShape, framework: str) -> TrainStep:
         framework=framework,
         micro_batch=count_of(row, "micro_batch"),
         sequence=count_of(row, "seq_len"),
-        recompute={"1": "full", "sel": "selective"}.get(text_of(row, "grad_checkpointing"), "none"),
-        compiled=compiled,
+        recompute=recompute_of(row),
+        compiled=is_compiled(row) or framework in FUSED_FRAMEWORKS,
         flash_attention=text_of(row, "flash_attention") != "none",
         accumulation=_ACCUMULATION.get(framework, 1.0),
-        quantization=_QUANTIZATIONS.get(quantization, quantization) or None,
+        quantization=scheme_of(row) or None,
         adapted=adapted_layers(shape, text_of(row, "lora_targets") or None if kind != "full" else "none"),
         layout=_layout(row),
     )
@@ -114,15 +120,13 @@ def _layout(row: Row) -> Layout:
 
 def _infer_step(row: Row, shape: ModelShape, framework: str) -> InferStep:
     precision = text_of(row, "precision").lower()
-    quantization = text_of(row, "quant").lower()
-    scheme = _QUANTIZATIONS.get(quantization, re.sub(r"-g\d+$", "", quantization).replace("-", "_"))
     precision = _PRECISIONS.get(precision, precision) or "bf16"
     batch = text_of(row, "micro_batch")
     return InferStep(
         shape=shape,
         precision=precision,
         framework=framework,
-        quantization=scheme or None,
+        quantization=scheme_of(row) or None,
         kv_bytes=1.0 if precision in FP8_CACHE_PRECISIONS and framework == "tensorrt_llm" else 2.0,
         batch=int(float(batch)) if re.fullmatch(r"[\d.]+", batch) else 0,
         prompt=count_of(row, "input_len"),

@@ -6,12 +6,14 @@ from providers.errors import UnknownGpu
 from providers.gpus import GPUS, Gpu, select_gpus
 from providers.offer import Interconnect
 from providers.units import SECONDS_PER_HOUR
-from service.domain.estimate import Estimate, Range, VramPart
+from service.domain.estimate import Estimate, Range
 from service.domain.estimation import EstimateAnswer, EstimateRequest, GpuFit, GroupFit
-from service.domain.plan import Requirement, RequirementOn
+from service.domain.plan import Requirement
 from service.domain.workload import Workload
 from service.estimate.estimate import JobShape, estimate_on, estimates_by_strategy, job_shape
+from service.estimate.job_checks import check_counts
 from service.estimate.replicas import replicas_for
+from service.solver.requirement import requirement_on
 
 
 def make_estimate(request: EstimateRequest) -> EstimateAnswer:
@@ -24,6 +26,7 @@ def make_estimate(request: EstimateRequest) -> EstimateAnswer:
     job, assumptions = job_shape(request.workload)
     cards = _cards(request.gpus)
     counts = tuple(dict.fromkeys(request.gpu_counts))
+    check_counts(job, counts)
     fits = tuple(_on_card(job, card, counts, request.workload) for card in cards)
     shown = _shown_card(fits)
     requirement = _requirement(job, GPUS[shown.gpu], counts)
@@ -118,21 +121,7 @@ def _requirement(job: JobShape, gpu: Gpu, counts: Sequence[int]) -> Requirement:
     return Requirement(
         model=job.model.name,
         explained=f"On {least.gpu_count:g} x {gpu.name} ({least.strategy}): {least.vram.dominated_by}.",
-        by_strategy=tuple(_on_strategy(estimate) for estimate in tried),
-    )
-
-
-def _on_strategy(estimate: Estimate) -> RequirementOn:
-    return RequirementOn(
-        gpu=estimate.gpu,
-        gpu_count=estimate.gpu_count,
-        nodes=estimate.nodes,
-        strategy=estimate.strategy,
-        fits=estimate.fits,
-        point_gib=round(estimate.vram.point_gib, 6),
-        safe_gib=round(estimate.vram.safe_gib, 6),
-        usable_gib=round(estimate.vram.usable_gib, 6),
-        parts=tuple(VramPart(name=part.name, gib=round(part.gib, 6)) for part in estimate.vram.parts),
+        by_strategy=tuple(requirement_on(estimate) for estimate in tried),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from providers.gpus import GPUS
 from providers.offer import Interconnect
-from service.domain.estimate import Estimate
+from service.domain.estimate import Estimate, VramPart
 from service.domain.plan import Requirement, RequirementOn
 from service.estimate.estimate import estimates_by_strategy
 from service.estimate.job import JobShape
@@ -29,7 +29,7 @@ def requirement_of(need: JobShape | RawNeed) -> Requirement:
         for estimate in estimates:
             known = shown.get(estimate.strategy)
             if known is None or (estimate.fits and not known.fits):
-                shown[estimate.strategy] = _on(estimate)
+                shown[estimate.strategy] = requirement_on(estimate)
     ways = tuple(shown.values())
     least = min(ways, key=lambda way: way.safe_gib)
     first = next((way for way in ways if way.fits), least)
@@ -40,15 +40,17 @@ def requirement_of(need: JobShape | RawNeed) -> Requirement:
     return Requirement(model=need.model.name, explained=text + ".", by_strategy=ways)
 
 
-def _on(estimate: Estimate) -> RequirementOn:
+def requirement_on(estimate: Estimate) -> RequirementOn:
+    """The memory part of an estimate, rounded as answers are."""
+    vram = estimate.vram
     return RequirementOn(
         gpu=estimate.gpu,
         gpu_count=estimate.gpu_count,
         nodes=estimate.nodes,
         strategy=estimate.strategy,
         fits=estimate.fits,
-        point_gib=round(estimate.vram.point_gib, 3),
-        safe_gib=round(estimate.vram.safe_gib, 3),
-        usable_gib=round(estimate.vram.usable_gib, 3),
-        parts=estimate.vram.parts,
+        point_gib=round(vram.point_gib, 6),
+        safe_gib=round(vram.safe_gib, 6),
+        usable_gib=round(vram.usable_gib, 6),
+        parts=tuple(VramPart(name=part.name, gib=round(part.gib, 6)) for part in vram.parts),
     )

@@ -31,7 +31,7 @@ def score():
 
 def test_every_row_of_confidence_a_or_b_is_scored(score):
     # 432 rows, 10 of them contradict their own configuration
-    assert (score.rows, len(score.scored), score.failures) == (432, 422, ())
+    assert (score.overall.rows, len(score.scored), score.failures) == (432, 422, ())
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -54,7 +54,7 @@ def test_the_safe_value_covers_97_of_100_rows_of_its_class(score, kind):
 
 
 def test_safe_values_are_not_bought_with_half_the_card(score):
-    ratios = sorted(row.safe_gib / row.point_gib for row in score.scored)
+    ratios = sorted(one.safe / one.point for _, one in score.scored)
     assert ratios[len(ratios) // 2] < 1.2
 
 
@@ -67,8 +67,8 @@ def test_a_hidden_framework_is_guessed_soundly():
 def test_no_row_knows_its_table():
     """A row's source decides nothing: another publisher's name gives the same estimate."""
     renamed = [row | {"source": "another", "id": str(number)} for number, row in enumerate(rows())]
-    ours = [row.point_gib for row in evaluate_memory(rows()).scored]
-    assert [row.point_gib for row in evaluate_memory(renamed).scored] == ours
+    ours = [one.point for _, one in evaluate_memory(rows()).scored]
+    assert [one.point for _, one in evaluate_memory(renamed).scored] == ours
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from service.estimate.score_throughput import ThroughputScore, evaluate_throughput
+from service.estimate.score_throughput import evaluate_throughput
+from service.estimate.scores import Score
 
 HERE = Path(__file__).parent
 ROWS = HERE / "measured_throughput.csv"
@@ -22,13 +23,13 @@ EXPECTED_MEDIAN = {"train": 15.0, "decode": 13.0, "serving": 15.0, "prefill": 30
 CLASSES = ("train", "train_full", "train_lora", "train_qlora", "decode", "prefill", "serving")
 
 
-def measure(*, hide_framework: bool = False) -> ThroughputScore:
+def measure(*, hide_framework: bool = False) -> Score:
     with ROWS.open(encoding="utf-8", newline="") as file:
         return evaluate_throughput(csv.DictReader(file), by="table", hide_framework=hide_framework)
 
 
 @pytest.fixture(scope="module")
-def score() -> ThroughputScore:
+def score() -> Score:
     return measure()
 
 
@@ -38,7 +39,7 @@ def recorded() -> dict:
 
 
 def test_every_row_is_scored(score):
-    assert score.rows == 969
+    assert score.overall.rows == 969
     assert len(score.scored) == 958
     assert score.failures == ()
 
@@ -46,7 +47,7 @@ def test_every_row_is_scored(score):
 @pytest.mark.parametrize("name", CLASSES)
 def test_no_class_got_worse(score, recorded, name):
     now = score.classes[name].as_json()
-    assert now["count"] == recorded["classes"][name]["count"]
+    assert now["scored"] == recorded["classes"][name]["scored"]
     for figure in GUARDED:
         assert now[figure] <= MAY_WORSEN * recorded["classes"][name][figure], f"{name} {figure}"
 

@@ -4,7 +4,7 @@ import pytest
 
 from providers.errors import InvalidInput
 from service.domain.workload import Framework, LossKind, Strategy
-from service.estimate.memory_rows import read_memory_row
+from service.estimate.memory_rows import class_of_row, read_memory_row
 from service.estimate.memory_setup import AttentionKernel, Reading, Recompute, Regime
 from service.estimate.score_memory import evaluate_memory
 
@@ -126,9 +126,34 @@ def test_the_score_has_the_keys_that_scripts_rely_on():
     score = evaluate_memory([ROW]).as_json()
     assert {"rows", "scored", "failed", "failures", "classes"} | figures <= score.keys()
     assert set(score["classes"]) == {"full", "lora", "qlora", "inference_16bit", "inference_8bit", "inference_4bit"}
-    assert figures <= score["classes"]["full"].keys()
+    for one in (score, *score["classes"].values()):
+        assert {"rows", "scored", "failed", "failures"} | figures <= one.keys()
+        assert [type(one[key]) for key in ("rows", "scored", "failed", "failures")] == [int, int, int, list]
     assert score["classes"]["full"]["median_ape"] is None
-    assert isinstance(score["failed"], int)
+
+
+def test_rows_and_failures_are_counted_in_the_class_that_a_row_says():
+    rows = [ROW, ROW | {"id": "bad", "seq_len": "long"}, ROW | {"id": "c", "confidence": "C"}, ROW | {"technique": "full"}]
+    classes = evaluate_memory(rows).as_json()["classes"]
+    assert [classes["lora"][key] for key in ("rows", "scored", "failed")] == [3, 1, 1]
+    assert classes["lora"]["failures"][0]["id"] == "bad"
+    assert [classes["full"][key] for key in ("rows", "scored", "failed")] == [1, 1, 0]
+    assert [classes["qlora"][key] for key in ("rows", "scored", "failed")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        ({"technique": "inference"}, "inference_16bit"),
+        ({"technique": "inference", "precision": "8bit"}, "inference_8bit"),
+        ({"technique": "inference", "quant": "gptq4"}, "inference_4bit"),
+        ({"technique": "qlora", "quant": "nf4"}, "qlora"),
+        ({"technique": "adapter_v2", "quant": "nf4"}, "lora"),
+        ({"technique": "pretrain"}, "full"),
+    ],
+)
+def test_the_class_of_a_row_follows_from_its_cells(cells, kind):
+    assert class_of_row(ROW | cells) == kind
 
 
 def test_errors_and_shares_are_percent():
