@@ -66,6 +66,18 @@ class OptionDeadline:
     deadline_hours: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedSurcharge:
+    """What a managed service costs over the plain machine of the same type, place and way of buying."""
+
+    over: str  # who sells the plain machine
+    usd_per_hour: float  # of the whole option
+    fraction: float  # of the plain machine's price
+    usd_per_run: float | None
+    usd_per_month: float | None
+    explained: str
+
+
 @dataclass(slots=True, kw_only=True)
 class PlanOption:
     """One way to do the whole work."""
@@ -101,6 +113,7 @@ class PlanOption:
     market_tier: str = "own"  # hobbyist, engineer, enterprise; own is own hardware
     effort: str = "ssh"  # what starting takes: notebook, managed, ssh
     sessions: int = 1  # that a run is split into where the seller ends sessions after some hours
+    managed_surcharge: ManagedSurcharge | None = None  # of a managed service, where the plain machine's price is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ from service.solver.pool_defaults import default_pool
 from service.solver.pricing import Pricing, job_terms
 from service.solver.requirement import requirement_of
 from service.solver.shape import shapes_of
+from service.solver.surcharge import with_surcharges
 from service.solver.told import prices_of
 from service.solver.transfer import AS_OF, EGRESS_USD_PER_GB, SOURCE, transfer_of
 from service.solver.unpriced import not_priced
@@ -83,7 +84,7 @@ def solve(
     cloud = _cloud(market, pricing, found, mask, request)
     own, listed = own_hardware(problem.pools, problem.work, request.workload, request.constraints)
     shown = ordered([*cloud, *(one.entry for one in own if one.entry is not None)], request.limit)
-    options = made(shown)
+    options = with_surcharges(made(shown), market)
     decision = decide(own, _cheapest(cloud, shown, options), problem.work, _dearest(pricing, found) if own else {})
     left_out = (*exclusions(pricing, mask, found, request.constraints), *(one.exclusion for one in own if one.exclusion))
     assumptions = (*problem.assumed, *assumed, *listed, *_priors(options), *_class_assumed(problem))
