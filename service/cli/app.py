@@ -1,9 +1,11 @@
 """The typer application: one module per command, each of which imports what is heavy only when it runs."""
 
+import sys
+
 import typer
 
 from service.cli import doctor, estimate, evaluate, evaluate_decision, offers, openapi, plan, refresh, serve
-from service.cli.exits import OUR_ERROR, CommandError, report
+from service.cli.exits import OUR_ERROR, USAGE, CommandError, report
 
 EPILOG = (
     "Exit codes: 0 found, 1 our error, 2 usage, 3 nothing fits. Settings are GPUPLAN_… variables (gpuplan doctor lists them). "
@@ -37,10 +39,16 @@ def run(arguments: list[str]) -> int:
     except CommandError as error:
         return report(error)
     except typer.TyperException as error:  # unknown command or option, a value of the wrong type
-        error.show()
-        return error.exit_code
+        print(f"gpuplan: {_usage_fault(error)}", file=sys.stderr)
+        return USAGE
     except typer.Exit as exit_:
         return exit_.exit_code
     except (typer.Abort, KeyboardInterrupt, BrokenPipeError):
         return OUR_ERROR
     return code if isinstance(code, int) else 0
+
+
+def _usage_fault(error: typer.TyperException) -> str:
+    """The library's words; its base class promises no more than text."""
+    told = getattr(error, "format_message", None)
+    return f"{told() if told else error} (gpuplan --help lists commands and options)"

@@ -28,11 +28,13 @@ class RemoteMarket:
         """The server's plan."""
         body = request.model_dump_json(exclude_unset=True)
         sent = self._ask("POST", "/plan", content=body, headers={"Content-Type": "application/json"})
-        return _read(TypeAdapter(Plan), sent)
+        answered: Plan = _read(TypeAdapter(Plan), sent)
+        return answered
 
     def offers(self, query: dict[str, Any]) -> OfferPage:
         """The server's first page of offers."""
-        return _read(TypeAdapter(OfferPage), self._ask("GET", "/offers", params=query))
+        page: OfferPage = _read(TypeAdapter(OfferPage), self._ask("GET", "/offers", params=query))
+        return page
 
     def _ask(self, method: str, path: str, **how: Any) -> bytes:
         try:
