@@ -1,6 +1,7 @@
 """Candidates: what is left after the mask, priced, with every row that is not counted under one reason."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from service.solver.eligible import Mask
 from service.solver.pick import Candidates, rows_under
 from service.solver.pricing import Pricing
 from service.solver.reasons import CODE, PASS, REASONS
-from service.solver.tables import GroupTable
+
+_ROUNDING: Final = 1e-12  # a price equal to its cap is within it
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,49 +28,43 @@ class Found:
 def find(pricing: Pricing, mask: Mask, constraints: Constraints) -> Found:
     """Prices every group that passes all but the class of the data, and counts the rest."""
     groups = pricing.groups
-    at = np.flatnonzero(mask.other == PASS)
-    hours, own = pricing.mid, groups.usd_per_hour[at]
-    slope = (hours.billed * hours.machines)[groups.pace[at]]
-    price = pricing.price_used(at, own)
-    extras = pricing.extras(at, price, hours)
-    offset = extras.usd + np.zeros(len(at))
-    if extras.commitment_usd is not None:  # a part of it follows the price
-        fixed = pricing.extras(at, np.zeros(len(at)), hours)
-        per_usd = (offset - fixed.usd) / np.where(price > 0, price, 1.0)  # a free tier has no commitment
-        slope, offset = slope + per_usd, fixed.usd + np.zeros(len(at))
+    reason = np.minimum(mask.other, mask.policy)
+    counted = np.bincount(reason, weights=groups.size_float, minlength=len(REASONS))[: len(REASONS)]
+    left_out: list[int] = counted.astype(np.int64).tolist()
+    allowed = _priced_at(pricing, np.flatnonzero(reason == PASS), mask.rows)
+    blocked = _priced_at(pricing, np.flatnonzero((reason != PASS) & (mask.other == PASS)), mask.rows)
+    if mask.rows is not None or capped(constraints):
+        allowed, fallen = _under_caps(pricing, constraints, allowed, mask)
+        for code, count in fallen.items():
+            left_out[code] += count
+        blocked, _ = _under_caps(pricing, constraints, blocked, mask)
+    return Found(allowed=allowed, blocked=blocked, left_out=left_out, first_reason=reason)
+
+
+def _priced_at(pricing: Pricing, at: Ints, rows: Bools | None) -> Candidates:
+    """The groups `at` with the cost of a run as slope x price + offset."""
+    groups, hours = pricing.groups, pricing.mid
+    slope, offset = pricing.billed_machine_hours[groups.pace[at]], np.zeros(len(at))
+    if pricing.has_extras:
+        price = pricing.price_used(at, groups.usd_per_hour[at])
+        extras = pricing.extras(at, price, hours)
+        offset = offset + extras.usd
+        if extras.commitment_usd is not None:  # a part of it follows the price
+            fixed = pricing.extras(at, np.zeros(len(at)), hours)
+            per_usd = (offset - fixed.usd) / np.where(price > 0, price, 1.0)  # a free tier has no commitment
+            slope, offset = slope + per_usd, fixed.usd + np.zeros(len(at))
     if pricing.use_medians:
         on_median = pricing.on_median(at)
+        price = pricing.price_used(at, groups.usd_per_hour[at])
         offset = np.where(on_median, slope * price + offset, offset)
         slope = np.where(on_median, 0.0, slope)
-    reason = np.minimum(mask.other, mask.policy)
-    left_out = np.bincount(reason, weights=groups.size, minlength=len(REASONS))[: len(REASONS)].astype(np.int64)
-    clear = mask.policy[at] == PASS
-    counts = groups.size[at]
-    if mask.rows is not None or capped(constraints):
-        counts = _count_under_caps(pricing, constraints, at, slope, offset, mask, clear, left_out)
-    made = Candidates(groups=groups, at=at, slope=slope, offset=offset, counts=counts, in_region=mask.rows)
-    if clear.all():
-        nothing = made.only(np.zeros(len(at), dtype=np.bool_))
-        return Found(allowed=made, blocked=nothing, left_out=left_out.tolist(), first_reason=reason)
-    return Found(allowed=made.only(clear), blocked=made.only(~clear), left_out=left_out.tolist(), first_reason=reason)
+    return Candidates(groups=groups, at=at, slope=slope, offset=offset, counts=groups.size[at], in_region=rows)
 
 
-def _count_under_caps(
-    pricing: Pricing,
-    constraints: Constraints,
-    at: Ints,
-    slope: Floats,
-    offset: Floats,
-    mask: Mask,
-    clear: Array,
-    left_out: Ints,
-) -> Ints:
-    """Rows of each group within regions and caps; what falls out is added to `left_out`, cap after cap."""
-    groups = pricing.groups
-    counts = groups.size[at]
-    cap = np.full(len(at), np.inf)
-    counts = _within(groups, at, mask.in_region, "residency", counts, clear, left_out)
-    counts = _within(groups, at, mask.rows, "reliability", counts, clear, left_out)
+def _under_caps(pricing: Pricing, constraints: Constraints, found: Candidates, mask: Mask) -> tuple[Candidates, dict[int, int]]:
+    """The candidates with only the rows within regions and caps, and by reason code how many fell out, cap after cap."""
+    groups, at, slope, offset = pricing.groups, found.at, found.slope, found.offset
+    counts, cap = found.counts, np.full(len(at), np.inf)
     steps: list[tuple[str, Floats]] = []
     if constraints.max_usd_per_hour is not None:
         nodes = pricing.shapes.nodes[groups.kind[at]]
@@ -83,20 +79,17 @@ def _count_under_caps(
             most = np.where(slope > 0, (run_usd - offset) / slope, np.where(offset <= run_usd, np.inf, -np.inf))
         cap = np.minimum(cap, most)
         steps.append(("max_usd_total", cap))
+    fallen = {}
+    for name, rows in (("residency", mask.in_region), ("reliability", mask.rows)):  # rows: in region, and reliable as asked
+        if rows is not None:
+            kept = rows_under(groups, at, np.full(len(at), np.inf), rows)
+            fallen[CODE[name]] = int((counts - kept).sum())
+            counts = kept
     for name, under in steps:
-        kept = rows_under(groups, at, under * (1 + 1e-12), mask.rows)
-        left_out[CODE[name]] += int((counts - kept)[clear].sum())
+        kept = rows_under(groups, at, under * (1 + _ROUNDING), found.in_region)
+        fallen[CODE[name]] = int((counts - kept).sum())
         counts = kept
-    return counts
-
-
-def _within(groups: GroupTable, at: Ints, rows: Bools | None, name: str, counts: Ints, clear: Array, left_out: Ints) -> Ints:
-    """Rows of each group that are among `rows`; what falls out is added to `left_out`."""
-    if rows is None:
-        return counts
-    kept = rows_under(groups, at, np.full(len(at), np.inf), rows)
-    left_out[CODE[name]] += int((counts - kept)[clear].sum())
-    return kept
+    return replace(found, counts=counts), fallen
 
 
 def capped(constraints: Constraints) -> bool:

@@ -57,7 +57,8 @@ def merged(
     capacity = np.array([one.capacity_type for one in terms])[parts["terms"]] if terms else np.zeros(0, dtype=np.str_)
     return GroupTable(
         kinds=kinds, sellers=_sellers(sellers), terms_all=terms, sources=sources, paces=paces, lanes=lanes, pace=pace,
-        lane=lane, gpu_count=gpu_count, start=start, size=size, row=joined["row"].astype(np.int64), row_usd_per_hour=usd,
+        lane=lane, gpu_count=gpu_count, start=start, size=size, size_float=size.astype(np.float64),
+        row=joined["row"].astype(np.int64), row_usd_per_hour=usd,
         row_id=joined["id"].astype(np.uint64), by_price=np.argsort(usd[start] / gpu_count, kind="stable"),
         usd_per_hour=usd[start], suspect=joined["suspect"].astype(np.bool_), dated=keys.dated(),
         superseded=keys.superseded(), on_demand=np.asarray(capacity == "on_demand", dtype=np.bool_),

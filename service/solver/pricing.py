@@ -42,6 +42,16 @@ class Pricing:
         return self._hours(self.shapes.mid, self.shapes.machines)
 
     @cached_property
+    def billed_machine_hours(self) -> Floats:
+        """Per pace, what one run multiplies a machine's price by."""
+        return self.mid.billed * self.mid.machines
+
+    @property
+    def has_extras(self) -> bool:
+        """Something beside the machine's price may cost: disk, traffic or a commitment."""
+        return self.disk_gb is not None or self.transfer.any_known or len(self.groups.reserved) > 0
+
+    @cached_property
     def low(self) -> Hours:
         """The same at the fast end of the range."""
         return self._hours(self.shapes.low, self.shapes.machines_low)

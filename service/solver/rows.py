@@ -63,7 +63,7 @@ def priced(pricing: Pricing, rows: Rows) -> list[PricedRow]:
     views = np.array([1.0, work.runs_per_month or 0.0, work.runs_in_all])
     micros = np.rint(unit[:, :, None] * (views * MICRO)).astype(np.int64)  # line, row, view
     ranked = 1.0 if work.runs is not None else work.runs_per_month or 0.0
-    low, high = ((np.sum(_lines(pricing, at, price, side), axis=0) * ranked).tolist() for side in (pricing.low, pricing.high))
+    low, high = ((_total(pricing, at, price, side) * ranked).tolist() for side in (pricing.low, pricing.high))
     fields = zip(
         kind.tolist(), groups.seller[at].tolist(), groups.terms[at].tolist(), groups.source[at].tolist(),
         groups.suspect[at].tolist(), groups.row[positions].tolist(),
@@ -80,6 +80,12 @@ def priced(pricing: Pricing, rows: Rows) -> list[PricedRow]:
 def _lines(pricing: Pricing, at: Ints, own: Floats, hours: Hours) -> list[Floats]:
     price = pricing.price_used(at, own)
     return cost_lines(price, hours, pricing.groups.pace[at], pricing.job, pricing.extras(at, price, hours))
+
+
+def _total(pricing: Pricing, at: Ints, own: Floats, hours: Hours) -> Floats:
+    """What the lines add up to, without them."""
+    price, pace = pricing.price_used(at, own), pricing.groups.pace[at]
+    return price * hours.machines[pace] * hours.billed[pace] + pricing.extras(at, price, hours).usd
 
 
 def breakdown(

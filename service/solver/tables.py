@@ -131,6 +131,7 @@ class GroupTable:
     gpu_count: Floats
     start: Ints  # of the group's rows in `row`, cheapest first
     size: Ints
+    size_float: Floats
     row: Ints  # market row indices, group after group
     row_usd_per_hour: Floats  # along `row`
     row_id: npt.NDArray[np.uint64]  # offer ids along `row`
