@@ -44,6 +44,9 @@ def test_an_offer_comes_back_exact_in_every_field(engine, refresh, offer_of, clo
     refresh(given)
     [found] = current(engine, clock.now)["fake"]
     assert found == replace(given, observed_at=clock.now)
+    with reading(engine) as connection:  # the bulk insert writes times as every other statement does
+        since = connection.execute(select(func.count()).where(CurrentPrice.valid_from == clock.now.replace(microsecond=0)))
+        assert since.scalar() == 1
 
 
 def test_a_change_closes_the_old_interval_where_the_new_one_begins(engine, refresh, offer_of, clock):
@@ -190,6 +193,33 @@ def test_a_scope_that_failed_keeps_its_last_good_prices(engine, refresh, offers_
     assert sorted((o.scope, o.usd_per_hour) for o in found) == [("east", Decimal(11))] * 4 + [("west", Decimal(10))] * 4
     assert (state(engine, "west")["last_seen_at"], state(engine, "west")["error"]) == (good, "provider-credentials")
     assert state(engine, "east")["last_seen_at"] == clock.now
+
+
+def test_a_scope_that_failed_once_is_still_judged_by_its_last_good_size(refresh, offers_of):
+    east, west = offers_of(4, scope="east", region="east"), offers_of(40, scope="west", region="west")
+    refresh(*east, *west)
+    refresh(*offers_of(4, scope="east", region="east", usd_per_hour="11"), failed_scopes={"west": "provider-unavailable"})
+    assert refresh(*east, *west[:4]).error == "too-few-shapes"
+
+
+def test_a_refresh_that_another_overtook_compares_again(engine, refresh, offers_of, clock, monkeypatch):
+    from service.flows import storing
+
+    refresh(*offers_of(3, usd_per_hour="10"))
+    real, overtaken = storing.pack_feed, []
+
+    def overtaking(*args, **kwargs):
+        if not overtaken:
+            overtaken.append(True)
+            refresh(*offers_of(4, usd_per_hour="12"))
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(storing, "pack_feed", overtaking)
+    result = refresh(*offers_of(3, usd_per_hour="11"))
+    assert (result.changed, result.gone) == (3, 1)
+    with reading(engine) as connection:
+        rows = connection.execute(select(PriceHistory.micro_usd_per_hour)).scalars().all()
+    assert sorted(rows) == [10_000_000] * 3 + [12_000_000] * 4
 
 
 def test_the_blob_is_what_a_query_of_the_prices_gives(engine, refresh, offers_of, clock):

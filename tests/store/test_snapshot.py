@@ -70,6 +70,9 @@ def test_only_the_feed_that_changed_is_read_again(holder, refresh, other, offers
     assert after["fake"] is before["fake"]
     assert after["other"] is not before["other"]
     assert prices_of(holder.market()) == [Decimal(10)] * 3 + [Decimal(11)] * 2
+    refresh(*offers_of(3, usd_per_hour="12"))
+    holder.poll()
+    assert prices_of(holder.market()) == [Decimal(11)] * 2 + [Decimal(12)] * 3
 
 
 def test_a_disabled_feed_is_in_no_market_but_in_the_statuses(engine, clock, refresh, other, offers_of):
@@ -122,6 +125,14 @@ def test_three_missed_refreshes_and_not_two_are_stale(engine, clock, refresh, of
     assert holder.statuses()[0].state == "ok"
     clock.pass_(seconds=1)
     assert holder.statuses()[0].state == "stale"
+
+
+def test_a_shipped_list_does_not_go_stale_by_not_being_read(engine, clock, fake, offers_of):
+    ensure_reference_loaded(engine, fake(batch=Batch(offers=offers_of(2)), feed="reference"), clock, holder="a")
+    holder = SnapshotHolder(engine, clock)
+    clock.pass_(days=400)
+    holder.poll()
+    assert [(status.name, status.state) for status in holder.statuses()] == [("reference", "ok")]
 
 
 def test_a_past_market_is_the_one_that_was(engine, holder, refresh, offers_of, clock):

@@ -88,6 +88,12 @@ def test_a_unit_that_changed_in_one_purchase_kind_is_refused_also_in_a_small_cat
     assert judged(before, after) == "median-moved"
 
 
+def test_a_price_of_nothing_moves_by_no_factor():
+    free = offers(3, capacity_type=CapacityType.FREE_TIER, usd_per_hour=Decimal(0))
+    assert judged(free, free) is None
+    assert judged(free, offers(3, capacity_type=CapacityType.FREE_TIER)) is None
+
+
 def test_a_scope_that_failed_is_not_missed():
     both = (*offers(4, scope="east", region="east"), *offers(40, scope="west", region="west"))
     east = offers(4, scope="east", region="east")
