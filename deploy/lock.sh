@@ -9,3 +9,5 @@ compile() {
 }
 compile "$@" pyproject.toml -o deploy/requirements.lock
 compile "$@" --extra test -c deploy/requirements.lock pyproject.toml -o deploy/requirements-test.lock
+# The peer that our estimates are scored beside: alone, without the gigabytes of torch that its formulas do not need.
+printf 'hf-vram-calc\n' | compile "$@" --no-deps - -o deploy/requirements-peers.lock

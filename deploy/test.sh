@@ -19,6 +19,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 install_into_venv "$ROOT/deploy/requirements-test.lock"
+"$ROOT/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps \
+  -r "$ROOT/deploy/requirements-peers.lock" || say "Without hf-vram-calc: the tests that score it are skipped."
 [ -z "$setup_only" ] || exit 0
 
 bin="$ROOT/.venv/bin"

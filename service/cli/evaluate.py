@@ -2,46 +2,56 @@
 
 import csv
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from service.cli.exits import FOUND, USAGE, CommandError, guarded
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 app = typer.Typer(help="Score our estimates on a file of measured or published figures.", no_args_is_help=True)
 
 File = Annotated[str, typer.Argument(help="CSV with the columns of the measured tables (- for standard input).")]
 By = Annotated[str, typer.Option(help="Also group by: class, table or framework.")]
 Hide = Annotated[bool, typer.Option("--hide-framework", help="Score as if the framework were not told.")]
+Peers = Annotated[bool, typer.Option("--peers", help="Score other estimators on the same rows beside ours.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The scores on stdout as JSON.")]
 
 FIGURES = ("ROWS", "MEDIAN ERROR %", "P90 ERROR %", "UNDER (POINT) %", "UNDER (SAFE) %", "MEAN OF TABLE MEDIANS %")
 KEYS = ("median_ape", "p90_ape", "under_point", "under_safe", "table_mean_median")
 
 
-class Score(Protocol):
-    """What both scorers give."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The keys that scripts rely on."""
-
-
 @app.command("memory")
-def memory(file: File, by: By = "class", hide_framework: Hide = False, json_: AsJson = False) -> int:
+def memory(file: File, by: By = "class", hide_framework: Hide = False, peers: Peers = False, json_: AsJson = False) -> int:
     """Score the memory model: point and safe value against measured GiB."""
     from service.estimate.score_memory import evaluate_memory
 
-    return _scored(file, lambda rows: evaluate_memory(rows, by=by, hide_framework=hide_framework), by=by, as_json=json_)
+    rows = _rows(file)
+    found = guarded(lambda: evaluate_memory(rows, by=by, hide_framework=hide_framework)).as_json()
+    if peers:
+        from service.flows.peers import missing_peer, score_memory_peers
+
+        if why := missing_peer():
+            print(why, file=sys.stderr)
+        found["peers"] = {name: score.as_json() for name, score in score_memory_peers(rows, by=by).items()}
+    return _shown(found, by=by, as_json=json_)
 
 
 @app.command("throughput")
-def throughput(file: File, by: By = "class", hide_framework: Hide = False, json_: AsJson = False) -> int:
+def throughput(file: File, by: By = "class", hide_framework: Hide = False, peers: Peers = False, json_: AsJson = False) -> int:
     """Score the run-time model: tokens per second of training, prefill, decoding and serving."""
     from service.estimate.score_throughput import evaluate_throughput
 
-    return _scored(file, lambda rows: evaluate_throughput(rows, by=by, hide_framework=hide_framework), by=by, as_json=json_)
+    rows = _rows(file)
+    found = guarded(lambda: evaluate_throughput(rows, by=by, hide_framework=hide_framework)).as_json()
+    if peers:
+        from service.flows.peers import score_throughput_peers
+
+        found["peers"] = {name: score.as_json() for name, score in score_throughput_peers(rows, by=by).items()}
+    return _shown(found, by=by, as_json=json_)
 
 
 def rows_of(file: str, *, needed: frozenset[str]) -> list[dict[str, str]]:
@@ -60,9 +70,11 @@ def rows_of(file: str, *, needed: frozenset[str]) -> list[dict[str, str]]:
     return rows
 
 
-def _scored(file: str, score: Callable[[list[dict[str, str]]], Score], *, by: str, as_json: bool) -> int:
-    rows = rows_of(file, needed=frozenset({"model", "gpu", "framework"}))
-    found = guarded(lambda: score(rows)).as_json()
+def _rows(file: str) -> list[dict[str, str]]:
+    return rows_of(file, needed=frozenset({"model", "gpu", "framework"}))
+
+
+def _shown(found: dict[str, Any], *, by: str, as_json: bool) -> int:
     if as_json:
         import json
 
@@ -78,16 +90,11 @@ def _show(found: dict[str, Any], by: str) -> None:
     from service.cli.render import console, table
 
     out = console()
-    made = table("CLASS", *FIGURES, right=FIGURES)
-    for name, score in found["classes"].items():
-        made.add_row(name, str(score["scored"]), *(_percent(score[key]) for key in KEYS))
-    made.add_row("all", str(found["scored"]), *(_percent(found[key]) for key in KEYS), style="bold")
-    out.print(made)
+    out.print(_figures("CLASS", found["classes"] | {"all": found}))
     if by != "class":
-        grouped = table(by.upper(), *FIGURES, right=FIGURES)
-        for name, score in found["groups"].items():
-            grouped.add_row(escape(name), str(score["scored"]), *(_percent(score[key]) for key in KEYS))
-        out.print(grouped)
+        out.print(_figures(by.upper(), found["groups"]))
+    for name, score in found.get("peers", {}).items():
+        out.print(_figures(name.upper(), score["classes"] | {"all": score}))
     worst = table("WORST ROWS", "TABLE", "ERROR %", "NOTES", right=("ERROR %",))
     for row in found["worst"]:
         worst.add_row(escape(row["id"]), escape(row["table"]), f"{row['error_percent']:+.1f}", escape("; ".join(row["notes"])))
@@ -95,6 +102,17 @@ def _show(found: dict[str, Any], by: str) -> None:
     out.print(f"{found['rows']} rows, {found['scored']} scored, {found['failed']} could not be estimated.")
     for failure in found["failures"]:
         out.print(f"  {escape(failure['id'])}: {escape(failure['reason'])}")
+
+
+def _figures(head: str, scores: dict[str, Any]) -> "Table":
+    from rich.markup import escape
+
+    from service.cli.render import table
+
+    made = table(head, *FIGURES, right=FIGURES)
+    for name, score in scores.items():
+        made.add_row(escape(name), str(score["scored"]), *(_percent(score[key]) for key in KEYS))
+    return made
 
 
 def _percent(value: float | None) -> str:
