@@ -62,6 +62,7 @@ class AwsSettings(RegionalSettings):
     secret_access_key: SecretStr | None = None
     session_token: SecretStr | None = None
     use_default_credentials: bool | None = None  # the machine's own AWS role or profile: never unasked
+    include_commitments: bool | None = None  # EC2 only: Savings Plans and Capacity Blocks, with permissions of their own
     endpoint_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
     spot_advisor_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
 

@@ -18,7 +18,8 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError
 from providers.aws.advisor import SPOT_ADVISOR_URL, fetch_advisor
 from providers.aws.bulk import BULK_BASE_URL, KeptRows, fetch_bulk_region, region_paths
 from providers.aws.calls import ClientFactory, client_factory, closing_client, our_errors, pages
-from providers.aws.instances import with_gpu
+from providers.aws.commitments import fetch_commitments
+from providers.aws.instances import sold_in_blocks, with_gpu
 from providers.aws.price_list import SERVICE
 from providers.aws.region import RegionReader, Section
 from providers.aws.scopes import DEFAULT_REGIONS, check_regions, half_a_pair, is_set, read_regions
@@ -60,6 +61,7 @@ class Aws(Adapter):
     secret_access_key: SecretStr | None = None
     session_token: SecretStr | None = None
     use_default_credentials: bool = False
+    include_commitments: bool = False  # Savings Plans and Capacity Blocks: signed calls with permissions of their own
     endpoint_url: str | None = None  # of the signed calls; None is AWS
     base_url: str = BULK_BASE_URL  # of the public price list
     spot_advisor_url: str = SPOT_ADVISOR_URL
@@ -134,15 +136,19 @@ class Aws(Adapter):
                 session_token=self.session_token,
                 endpoint_url=self.endpoint_url,
             )
+        notes: list[str] = []
         with closing_client(make_client, "pricing", PRICING_REGION) as pricing:
-            payload = read_regions(self.name, self.regions, lambda region: self._signed_region(make_client, pricing, region))
+            payload = read_regions(
+                self.name, self.regions, lambda region: self._signed_region(make_client, pricing, region, notes)
+            )
+        payload["notes"] += notes
         try:
             payload["advisor"] = fetch_advisor(http, self.name, self.spot_advisor_url, self.regions)
         except ProviderError as error:  # how often spot machines are stopped is then unknown; the prices stand
             payload["notes"].append(f"Spot Advisor: {error.code}; interruption rates are unknown")
         return payload
 
-    def _signed_region(self, make_client: ClientFactory, pricing: Any, region: str) -> Json:
+    def _signed_region(self, make_client: ClientFactory, pricing: Any, region: str, notes: list[str]) -> Json:
         listed = _products(pricing, region, MACHINE_FILTERS)
         if not listed:  # boto3 reads a foreign page as an answer without products
             raise ProviderPayloadInvalid(self.name, f"GetProducts for {region}: no product at all")
@@ -157,8 +163,13 @@ class Aws(Adapter):
             with our_errors(f"DescribeSpotPriceHistory in {region}"):
                 names = [entry["InstanceType"] for entry in types if entry.get("InstanceType")]
                 spot = fetch_spot_history(ec2, names, self.now())
+            commitments: Json = {}
+            if self.include_commitments:
+                commitments, unread = fetch_commitments(make_client, ec2, region, sold_in_blocks(types))
+                notes += unread
         source = f"AWS Price List Query API, {SERVICE}"
-        return {"layout": "query", "listed": listed, "instance_types": types, "spot": spot, "source": source}
+        return {"layout": "query", "listed": listed, "instance_types": types, "spot": spot, "source": source,
+                "commitments": commitments}  # fmt: skip
 
 
 def _products(pricing: Any, region: str, filters: Mapping[str, str]) -> list[str]:

@@ -105,7 +105,9 @@ def closing_client(make_client: ClientFactory, service: str, region: str, *, pro
         client.close()
 
 
-def pages(call: Callable[..., Json], key: str, *, provider: str = PROVIDER, **parameters: Any) -> Iterator[Json]:
+def pages(
+    call: Callable[..., Json], key: str, *, provider: str = PROVIDER, page_key: str = "NextToken", **parameters: Any
+) -> Iterator[Json]:
     """Every member under `key` of all pages. A page may be empty and still name a next one; "" ends the pages.
 
     Raises:
@@ -113,9 +115,9 @@ def pages(call: Callable[..., Json], key: str, *, provider: str = PROVIDER, **pa
     """
     token: str | None = None
     for _ in range(MAX_PAGES):
-        answer = call(**parameters, NextToken=token) if token else call(**parameters)
+        answer = call(**parameters, **{page_key: token}) if token else call(**parameters)
         yield from answer.get(key) or ()
-        last, token = token, answer.get("NextToken")
+        last, token = token, answer.get(page_key)
         if not token:
             return
         if token == last:

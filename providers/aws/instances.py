@@ -144,6 +144,13 @@ def with_gpu(entries: Iterable[Json]) -> list[Json]:
     return [entry for entry in entries if entry.get("GpuInfo")]
 
 
+def sold_in_blocks(entries: Iterable[Json]) -> list[str]:
+    """The names of the entries that Capacity Blocks are sold for."""
+    return [
+        e["InstanceType"] for e in entries if e.get("InstanceType") and "capacity-block" in e.get("SupportedUsageClasses", ())
+    ]
+
+
 def read_instance_types(entries: list[Json]) -> tuple[dict[str, InstanceFacts], list[Rejected]]:
     """Facts by type of all entries with a GPU, and the entries that could not be read. CPU machines are passed over.
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from providers.aws.advisor import SOURCE as ADVISOR_SOURCE
 from providers.aws.advisor import interruption_band
+from providers.aws.commitments import commitment_of, named_rows
 from providers.aws.instances import InstanceFacts, read_instance_types, shipped_facts, unknown_type
 from providers.aws.price_list import (
     Layout,
@@ -58,6 +59,7 @@ class Section(BaseModel):
     passed_over: int = 0
     instance_types: list[Any] | None = None
     spot: list[Any] = []
+    commitments: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +96,13 @@ class RegionReader:
         )
         records, superseded = newest_per_zone(self.section.spot)
         market = collect(((f"{self.region} {one.instance_type} {one.zone}", one) for one in records), spot)
+        bought = collect(
+            named_rows(self.section.commitments, self.region), lambda row: iter((self._committed_offer(row, offered, shape),))
+        )
         unpriced = _without_price(self.region, offered, machines)
         return Batch(
-            offers=listed.offers + market.offers,
-            rejected=(*rejected, *unread, *listed.rejected, *unpriced, *superseded, *market.rejected),
+            offers=listed.offers + market.offers + bought.offers,
+            rejected=(*rejected, *unread, *listed.rejected, *unpriced, *superseded, *market.rejected, *bought.rejected),
         )
 
     def _products(self) -> tuple[list[Product], list[Rejected]]:
@@ -147,6 +152,22 @@ class RegionReader:
             interruption_fraction_per_month=band,
             interruption_source=ADVISOR_SOURCE if band else None,
             source="EC2 DescribeSpotPriceHistory",
+        )
+
+    def _committed_offer(self, row: tuple[str, Json], offered: dict[str, InstanceFacts] | None, shape: "_Shape") -> Offer:
+        known = {**shipped_facts(), **(offered or {})}
+        one = commitment_of(row, known)
+        if (facts := known.get(one.instance_type)) is None:
+            raise unknown_type(one.instance_type)
+        return Offer(
+            **shape.of(facts, (one.note,)),
+            capacity_type=CapacityType.RESERVED,
+            usd_per_hour=one.usd_per_hour,
+            upfront_usd=Decimal(0),  # what is paid in advance is the hours themselves
+            term_months=one.term_months,
+            zone=one.zone,
+            availability=one.availability,
+            source="AWS Savings Plans and Capacity Block offerings",
         )
 
 
