@@ -101,8 +101,8 @@ def _bought(best: OwnHardware, prices: CloudPrices, work: Work) -> Decision:
     else:
         verdict = "depends"
         text = (
-            f"It depends on the price tier: owning costs {about_usd(price)} per useful GPU-hour at {percent(share)} utilization,"
-            f" rent where you can get it for less"
+            f"It depends on the price tier: owning costs {about_usd(price)} per useful GPU-hour at {percent(share)} utilization;"
+            f" rent where it can be had for less, else own"
         )
     if work.hours_per_month is None:
         text += ", for this workload alone"

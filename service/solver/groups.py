@@ -13,7 +13,7 @@ import numpy as np
 
 from service.solver.columns import TEXT, Array, Bools, FeedColumns, Floats, Ints
 
-KIND: Final = ("gpu", "form_factor", "gpu_count", "gpu_memory_gb", "interconnect", "fabric", "arch", "is_host")
+KIND: Final = ("gpu", "form_factor", "gpu_count", "gpu_memory_gb", "interconnect", "fabric", "arch", "is_host", "is_community")
 SELLER: Final = ("provider", "tier", "tenancy", "attestations", "country")
 TERMS: Final = ("capacity_type", "availability", "price_basis", "term_months")
 SOURCE: Final = ("feed", "scope", "is_dated", "as_of", "valid_until")
@@ -109,8 +109,8 @@ def _numbered_at(columns: FeedColumns, names: Sequence[str], representative: Int
 
 
 def _codes(columns: FeedColumns, name: str, rows: Ints | None) -> tuple[Array, int]:
-    if name == "is_host":
-        codes = (columns.arrays["machine_id"] >= 0).astype(np.int64)
+    if name in _FACTS:
+        codes = fact(columns, name).astype(np.int64)
         return (codes if rows is None else codes[rows]), 2
     array = columns.arrays[name] if rows is None else columns.arrays[name][rows]
     if name in TEXT:
@@ -119,6 +119,19 @@ def _codes(columns: FeedColumns, name: str, rows: Ints | None) -> tuple[Array, i
         return array, 1
     distinct, codes = np.unique(array, return_inverse=True)
     return codes, len(distinct)
+
+
+_FACTS: Final = frozenset({"is_host", "is_community"})
+
+
+def fact(columns: FeedColumns, name: str) -> Bools:
+    """Per row, a fact that no column holds: one named host of a marketplace; a machine of the public."""
+    if name == "is_host":
+        return np.asarray(columns.arrays["machine_id"] >= 0, dtype=np.bool_)
+    words = columns.words["tenancy"]
+    return np.asarray(
+        columns.arrays["tenancy"] == (words.index("community_host") if "community_host" in words else -2), dtype=np.bool_
+    )
 
 
 _MACHINE: Final = (
@@ -190,8 +203,8 @@ def values_at(columns: FeedColumns, names: Sequence[str], row: int) -> tuple[Any
     """The named columns of one row as Python values, None where unknown."""
     found: list[Any] = []
     for name in names:
-        if name == "is_host":
-            found.append(int(columns.arrays["machine_id"][row]) >= 0)
+        if name in _FACTS:
+            found.append(bool(fact(columns, name)[row]))
         elif name in TEXT:
             found.append(columns.text(name, row))
         elif name in ("as_of", "valid_until"):

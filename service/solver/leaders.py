@@ -2,34 +2,58 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from service.domain.plan import Leader, Leaders, PlanOption
+from service.solver.candidates import Found
+from service.solver.cost import MICRO
+from service.solver.excluded import label
 from service.solver.market import Market
 from service.solver.order import Entry
+from service.solver.pick import cheapest
+from service.solver.pricing import Pricing
+from service.solver.rows import priced
+from service.solver.tables import SUSPECT
+from service.solver.words import about_usd
 
 _HAD = frozenset({"available", "limited"})
 
 
-def leaders_of(entries: Sequence[Entry], options: Sequence[PlanOption], market: Market, *, found: int) -> Leaders:
+def leaders_of(
+    entries: Sequence[Entry], options: Sequence[PlanOption], market: Market, pricing: Pricing, found: Found
+) -> Leaders:
     """Both leaders among the options shown, null with the reason."""
     listed = next((option.rank for option in options if option.kind == "cloud"), None)
-    obtainable = next((option.rank for one, option in zip(entries, options, strict=True) if _holds(one, option, market)), None)
     if listed is None:
-        nothing = "no cloud offer is among the options"
-        return Leaders(cheapest_listed=Leader(rank=None, reason=nothing), cheapest_obtainable=Leader(rank=None, reason=nothing))
-    reason = None
-    if obtainable is None:
-        reason = "no option shown is known to be available or limited for the hours needed"
-        if found > len(options):
-            reason += "; a higher limit, or min_availability available, may find one"
-    return Leaders(cheapest_listed=Leader(rank=listed, reason=None), cheapest_obtainable=Leader(rank=obtainable, reason=reason))
+        nothing = Leader(rank=None, reason="no cloud offer is among the options")
+        return Leaders(cheapest_listed=nothing, cheapest_obtainable=nothing)
+    had = (option for one, option in zip(entries, options, strict=True) if _holds(one, option, market))
+    first = next(had, None)
+    obtainable = (
+        Leader(rank=None, reason=_beyond(market, pricing, found)) if first is None else Leader(rank=first.rank, reason=None)
+    )
+    return Leaders(cheapest_listed=Leader(rank=listed, reason=None), cheapest_obtainable=obtainable)
 
 
 def _holds(one: Entry, option: PlanOption, market: Market) -> bool:
     """Stock is known, the price is not suspect, and a host's promised lifetime covers the hours."""
-    if one.row is None or option.availability not in _HAD or "suspect" in option.flags:
+    if one.row is None or option.availability not in _HAD or one.doubt == SUSPECT:
         return False
     number, row = market.place(one.row)
     feed = market.feeds[number]
     lifetime = feed.number("host_lifetime_hours", row)
     is_host = feed.text("machine_id", row) is not None
     return not is_host or (lifetime is not None and lifetime >= option.hours.mid)
+
+
+def _beyond(market: Market, pricing: Pricing, found: Found) -> str:
+    """Why none of the options shown is known to be obtainable, and which offer beyond them is."""
+    groups, allowed = market.groups, found.allowed
+    stocked = np.array([one.availability in _HAD for one in groups.terms_all], dtype=np.bool_)[groups.terms[allowed.at]]
+    rows = cheapest(allowed.only(stocked & ~groups.suspect[allowed.at] & ~groups.kinds.single[groups.kind[allowed.at]]), 1)
+    if not len(rows):
+        return "no offer that fits is known to be available or limited for the hours needed"
+    one = priced(pricing, rows)[0]
+    total = one.sums[0 if pricing.work.runs is not None else 1] / MICRO
+    period = pricing.work.ranking_period.replace("_", " ")
+    return f"beyond the options shown: {label(groups, int(rows.group[0]))}, about {about_usd(total)} {period}"

@@ -11,6 +11,9 @@ from service.solver.columns import Array, Bools, FeedColumns, Floats, Ints
 from service.solver.groups import KIND, MONEY, SELLER, SOURCE, TERMS, FeedGroups, values_at
 from service.solver.interruption import mean_hours_between_stops
 from service.solver.tables import (
+    DATED,
+    LIVE,
+    SUSPECT,
     GroupTable,
     Kind,
     Kinds,
@@ -60,7 +63,7 @@ def merged(
         lane=lane, gpu_count=gpu_count, start=start, size=size, size_float=size.astype(np.float64),
         row=joined["row"].astype(np.int64), row_usd_per_hour=usd,
         row_id=joined["id"].astype(np.uint64), by_price=np.argsort(usd[start] / gpu_count, kind="stable"),
-        usd_per_hour=usd[start], suspect=joined["suspect"].astype(np.bool_), dated=keys.dated(),
+        usd_per_hour=usd[start], suspect=joined["suspect"].astype(np.bool_), doubt=keys.doubt(joined["suspect"].astype(np.bool_)),
         superseded=keys.superseded(), on_demand=np.asarray(capacity == "on_demand", dtype=np.bool_),
         reserved=np.flatnonzero(capacity == "reserved"), has_step=~np.isnan(money["billing_increment_seconds"]),
         median_usd_per_gpu_hour=keys.medians(medians), money=money, **parts,
@@ -127,7 +130,8 @@ def _kinds(kinds: tuple[Kind, ...]) -> Kinds:
     return Kinds(
         all=kinds,
         gpu_count=np.array([kind.gpu_count for kind in kinds], dtype=np.float64),
-        alone=np.array([kind.is_host or kind.gpu_count < 1 for kind in kinds], dtype=np.bool_),
+        alone=np.array([kind.is_host or kind.is_community or kind.gpu_count < 1 for kind in kinds], dtype=np.bool_),
+        single=np.array([kind.is_host for kind in kinds], dtype=np.bool_),
     )
 
 
@@ -169,9 +173,10 @@ class _Keys:
         numbers = zip(*(parts[name].tolist() for name in _PARTS), strict=True)
         self.all = [(kinds.all[k], sellers[s], terms[t], sources[o]) for k, s, t, o in numbers]
 
-    def dated(self) -> Bools:
-        """Read from a table, not live."""
-        return np.array([source.is_dated for _, _, _, source in self.all], dtype=np.bool_)
+    def doubt(self, suspect: Bools) -> Ints:
+        """How far each price is to be trusted: read live, from a dated table, or suspect."""
+        dated = np.array([source.is_dated for _, _, _, source in self.all], dtype=np.bool_)
+        return np.where(suspect, SUSPECT, np.where(dated, DATED, LIVE)).astype(np.int64)
 
     def superseded(self) -> Bools:
         """Dated where a live price of the provider, card and capacity type exists."""
@@ -198,7 +203,7 @@ class _Keys:
         """The 30-day median of spot and marketplace prices, where there is history enough."""
         found = np.full(len(self.all), np.nan)
         for at, (kind, seller, terms, _) in enumerate(self.all if medians else ()):
-            if terms.capacity_type != "spot" and not kind.is_host:
+            if terms.capacity_type != "spot" and not (kind.is_host or kind.is_community):
                 continue
             median = medians.get((seller.provider, kind.gpu, terms.capacity_type, region_class(seller.country)))
             if median is not None and median.days >= LEAST_HISTORY_DAYS:

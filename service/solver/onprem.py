@@ -23,6 +23,7 @@ from service.solver.policy import holds_own_hardware
 from service.solver.pool_defaults import cost_of
 from service.solver.reasons import EXPLAINED, WOULD_ADMIT
 from service.solver.rows import breakdown
+from service.solver.tables import LIVE
 from service.solver.words import about, about_hours, about_usd, percent, usd
 from service.solver.work import Work, interconnect_of, one_card
 
@@ -199,7 +200,7 @@ def _entry(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, bu
     )  # fmt: skip
     return Entry(
         micro_usd=sums[view], usd_per_hour=option.usd_per_hour, name=f"on_prem {pool.name}", low_usd=low, high_usd=high,
-        shape=(gpu.name, option.gpu_count, run.nodes, option.strategy), is_clean=True, row=None, make=partial(_ranked, option),
+        shape=(gpu.name, option.gpu_count, run.nodes, option.strategy), doubt=LIVE, row=None, make=partial(_ranked, option),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from service.solver.order import Entry
 from service.solver.pick import Rows
 from service.solver.pricing import Pricing
 from service.solver.rows import PricedRow, cloud_breakdown, priced
-from service.solver.tables import Kind, Seller, Source, Terms
+from service.solver.tables import SUSPECT, Kind, Seller, Source, Terms
 from service.solver.words import about, about_hours, about_usd, percent, usd
 from service.solver.work import Work
 
@@ -65,7 +65,7 @@ def _entry(market: Market, pricing: Pricing, one: PricedRow, mask: Mask, deadlin
         age.stale,
         source.is_dated,
         age.undated,
-        one.is_suspect,
+        one.doubt == SUSPECT,
         dominated is not None,
         kind.arch == "arm64",
         mask.judged.shares_kernel[one.seller],
@@ -79,7 +79,7 @@ def _entry(market: Market, pricing: Pricing, one: PricedRow, mask: Mask, deadlin
     )  # fmt: skip
     return Entry(
         one.sums[0 if pricing.work.runs is not None else 1], usd_per_hour, one.offer_id, one.low_usd, one.high_usd,
-        (kind.gpu, kind.gpu_count, one.nodes, estimate.strategy), not source.is_dated and not one.is_suspect, one.row,
+        (kind.gpu, kind.gpu_count, one.nodes, estimate.strategy), one.doubt, one.row,
         partial(_option, whole),
     )  # fmt: skip
 

@@ -1,9 +1,10 @@
-"""Order: by expected total cost, a dated or suspect price never first while a live one fits; ties are a label."""
+"""Order: by expected total cost, a dated or suspect price never first while a better one fits; ties are a label."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from service.domain.plan import PlanOption
+from service.solver.tables import LIVE
 
 
 @dataclass(slots=True)
@@ -16,17 +17,17 @@ class Entry:
     low_usd: float
     high_usd: float
     shape: tuple[str, float, int, str]  # card, count, nodes, strategy
-    is_clean: bool  # neither dated nor suspect
+    doubt: int  # LIVE, DATED or SUSPECT; own hardware is LIVE
     row: int | None  # market row index; None for own hardware
     make: Callable[[int, int], PlanOption]
 
 
 def ordered(entries: Sequence[Entry], limit: int) -> list[Entry]:
-    """By cost, then price, then name; the cheapest clean one moves to the front where a live price is among them."""
+    """By cost, then price, then name; the cheapest of the most trusted prices moves to the front."""
     found = sorted(entries, key=lambda one: (one.micro_usd, one.usd_per_hour, one.name))
-    has_live = any(one.is_clean and one.row is not None for one in found)
-    if found and has_live and not found[0].is_clean:
-        first = next(one for one in found if one.is_clean)
+    least = min((one.doubt for one in found if one.row is not None), default=LIVE)
+    if found and found[0].doubt > least:
+        first = next(one for one in found if one.doubt <= least)
         found.remove(first)
         found.insert(0, first)
     return found[:limit]

@@ -5,11 +5,13 @@ import numpy as np
 from service.domain.plan import PlanOption, PolicyPrice, PolicySide
 from service.domain.request import Constraints, DataSensitivity
 from service.solver.candidates import Found
+from service.solver.cost import MICRO
 from service.solver.eligible import Mask
-from service.solver.pick import cheapest
+from service.solver.pick import Rows, cheapest
 from service.solver.policy import POLICY_VERSION
 from service.solver.pricing import Pricing
-from service.solver.words import usd
+from service.solver.rows import priced
+from service.solver.words import about_usd, usd
 
 
 def policy_price(
@@ -23,14 +25,17 @@ def policy_price(
     """None for public data; else both sides, null with the reason where there is none."""
     if data_class is DataSensitivity.PUBLIC and not constraints.regimes and constraints.min_isolation is None:
         return None
-    blocked = _blocked(pricing, mask, found)
+    rows = cheapest(found.blocked, 1)
+    blocked = _blocked(pricing, mask, rows)
+    blocked_usd = priced(pricing, rows)[0].sums[0 if pricing.work.runs is not None else 1] / MICRO if len(rows) else None
     side = None
     if allowed is not None:
         side = PolicySide(
             provider=allowed.provider, tier=allowed.tier, gpu=allowed.gpu, usd_per_hour=allowed.usd_per_hour, reason=None
         )
     difference = None if blocked is None or side is None else round(side.usd_per_hour - blocked.usd_per_hour, 6)
-    reason = _reason(data_class, blocked, side, difference)
+    dearer = None if allowed is None or blocked_usd is None else allowed.cost.ranking_usd - blocked_usd
+    reason = _reason(data_class, blocked, side, dearer, pricing.work.ranking_period.replace("_", " "))
     if constraints.accept:
         reason += " The acceptances named are not registered here and admit nothing."
     return PolicyPrice(
@@ -42,8 +47,7 @@ def policy_price(
     )
 
 
-def _blocked(pricing: Pricing, mask: Mask, found: Found) -> PolicySide | None:
-    rows = cheapest(found.blocked, 1)
+def _blocked(pricing: Pricing, mask: Mask, rows: Rows) -> PolicySide | None:
     if not len(rows):
         return None
     groups, group = pricing.groups, int(rows.group[0])
@@ -60,14 +64,17 @@ def _blocked(pricing: Pricing, mask: Mask, found: Found) -> PolicySide | None:
     )
 
 
-def _reason(data_class: DataSensitivity, blocked: PolicySide | None, allowed: PolicySide | None, difference: float | None) -> str:
+def _reason(
+    data_class: DataSensitivity, blocked: PolicySide | None, allowed: PolicySide | None, dearer: float | None, period: str
+) -> str:
+    """What the class costs in totals of equal work: prices per hour of different cards say nothing."""
     meets = f"Offers shown meet policy table {POLICY_VERSION} for {data_class.value} data"
     if blocked is None:
         return f"{meets}; it blocks no offer that fits otherwise."
     best = f"{blocked.gpu} at {blocked.provider} {blocked.tier}, {usd(blocked.usd_per_hour)} an hour"
     text = f"{meets}; the best that it blocks is {best}"
-    if allowed is None or difference is None:
+    if allowed is None or dearer is None:
         return f"{text}, and no cloud offer is left."
-    if difference <= 0:
-        return f"{text}: not cheaper by the hour than the best that is left."
-    return f"{text}: the class costs {usd(difference)} an hour more."
+    if dearer <= 0:
+        return f"{text}: no cheaper for this work than the best that is left, so the class costs nothing here."
+    return f"{text}: the class costs about {about_usd(dearer)} {period} more."

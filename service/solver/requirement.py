@@ -13,7 +13,7 @@ from service.solver.fit import RawNeed
 from service.solver.words import about
 
 YARDSTICK: Final = "H100-SXM"  # the card on which the need is shown; other cards need nearly the same
-_COUNTS: Final = (1, 2, 4, 8)
+_GROUPS: Final = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (8, 4), (8, 8), (8, 16))  # cards of a machine, machines
 
 
 @lru_cache(maxsize=256)
@@ -24,9 +24,11 @@ def requirement_of(need: JobShape | RawNeed) -> Requirement:
             model=None, explained=f"{about(need.vram_gib)} GiB on each of {need.gpu_count} GPUs are stated.", by_strategy=()
         )
     shown: dict[str, RequirementOn] = {}
-    for count in _COUNTS:
-        estimates = estimates_by_strategy(need, GPUS[YARDSTICK], gpu_count=count, interconnect=Interconnect.NVLINK)
-        for estimate in estimates:
+    for count, nodes in _GROUPS:
+        if nodes > 1 and any(way.fits for way in shown.values()):
+            break
+        card, link = GPUS[YARDSTICK], Interconnect.NVLINK
+        for estimate in estimates_by_strategy(need, card, gpu_count=count, nodes=nodes, interconnect=link):
             known = shown.get(estimate.strategy)
             if known is None or (estimate.fits and not known.fits):
                 shown[estimate.strategy] = requirement_on(estimate)
@@ -34,7 +36,12 @@ def requirement_of(need: JobShape | RawNeed) -> Requirement:
     least = min(ways, key=lambda way: way.safe_gib)
     first = next((way for way in ways if way.fits), least)
     biggest = max(first.parts, key=lambda part: part.gib, default=None)
-    text = f"{need.model.name} needs {about(first.safe_gib)} GiB a GPU with {first.strategy} on {first.gpu_count:g} x {first.gpu}"
+    where = (
+        f"{first.gpu_count:g} x {first.gpu}"
+        if first.nodes == 1
+        else f"{first.nodes} machines of {first.gpu_count:g} x {first.gpu}"
+    )
+    text = f"{need.model.name} needs {about(first.safe_gib)} GiB a GPU with {first.strategy} on {where}"
     if biggest is not None:
         text += f"; the largest part is {biggest.name.replace('_', ' ')}, {about(biggest.gib)} GiB"
     return Requirement(model=need.model.name, explained=text + ".", by_strategy=ways)

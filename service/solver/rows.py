@@ -33,7 +33,7 @@ class PricedRow:
     seller: int
     terms: int
     source: int
-    is_suspect: bool
+    doubt: int  # LIVE, DATED or SUSPECT
     row: int  # market row index
     offer_id: str
     machine_usd: float  # of one machine per hour
@@ -66,7 +66,7 @@ def priced(pricing: Pricing, rows: Rows) -> list[PricedRow]:
     low, high = ((_total(pricing, at, price, side) * ranked).tolist() for side in (pricing.low, pricing.high))
     fields = zip(
         kind.tolist(), groups.seller[at].tolist(), groups.terms[at].tolist(), groups.source[at].tolist(),
-        groups.suspect[at].tolist(), groups.row[positions].tolist(),
+        groups.doubt[at].tolist(), groups.row[positions].tolist(),
         [f"{one:016x}" for one in groups.row_id[positions].tolist()], price.tolist(),
         pricing.disk_usd_per_hour(at).tolist(), micros.transpose(1, 0, 2).tolist(), micros.sum(axis=0).tolist(), low, high,
         hours.stops[pace].tolist(), hours.paid[pace].tolist(),

@@ -69,7 +69,7 @@ def shapes_of(work: Work, kinds: Kinds, workload: Workload, constraints: Constra
     reason = choice.reason.copy()
     reason[slow] = CODE["too_slow"]
     if work.runs_per_month is not None:
-        crowded = kinds.alone & (mid * work.runs_each_month > HOURS_PER_MONTH)
+        crowded = kinds.single & (mid * work.runs_each_month > HOURS_PER_MONTH)
         reason[crowded & ~slow] = CODE["one_host"]
     return Shapes(
         choice=choice, nodes=choice.nodes, machines=choice.nodes, machines_low=choice.nodes, machines_high=choice.nodes,
@@ -131,7 +131,7 @@ def _service(work: Work, kinds: Kinds, workload: Workload, constraints: Constrai
     reason = choice.reason.copy()
     served = reason == PASS
     reason[served & (unserved > _ENOUGH)] = CODE["too_slow"]
-    reason[served & kinds.alone & (peak > 1)] = CODE["one_host"]
+    reason[served & kinds.single & (peak > 1)] = CODE["one_host"]
     hours, nodes = np.full(len(kinds), work.units_per_run), choice.nodes
     return Shapes(
         choice=choice, nodes=nodes * peak, machines=nodes * mean, machines_low=nodes * mean_low,

@@ -36,6 +36,7 @@ from service.solver.pricing import Pricing, job_terms
 from service.solver.requirement import requirement_of
 from service.solver.shape import shapes_of
 from service.solver.surcharge import with_surcharges
+from service.solver.tables import LIVE, SUSPECT
 from service.solver.told import prices_of
 from service.solver.transfer import AS_OF, EGRESS_USD_PER_GB, SOURCE, transfer_of
 from service.solver.unpriced import not_priced
@@ -152,17 +153,20 @@ def _pricing(problem: _Problem, market: Market) -> tuple[Pricing, list[Assumptio
 def _cloud(market: Market, pricing: Pricing, found: Found, mask: Mask, request: PlanRequest) -> list[Entry]:
     """The cheapest rows as options, and the cheapest with a live, unsuspected price where none of them has one."""
     rows = cheapest(found.allowed, request.limit)
-    dirty = market.groups.suspect | market.groups.dated
-    if dirty[rows.group].all():
-        rows = rows.and_then(cheapest(found.allowed.only(~dirty[found.allowed.at]), 1))
+    doubt, allowed = market.groups.doubt, found.allowed
+    if len(rows) and int(doubt[rows.group].min()) > LIVE:
+        least = int(doubt[allowed.at[allowed.counts > 0]].min())
+        if least < int(doubt[rows.group].min()):
+            rows = rows.and_then(cheapest(allowed.only(doubt[allowed.at] == least), 1))
     return cloud_entries(market, pricing, rows, mask, request.constraints.deadline_hours)
 
 
 def _cheapest(cloud: Sequence[Entry], shown: Sequence[Entry], options: Sequence[PlanOption]) -> PlanOption | None:
-    """The cloud option of least cost, whether it is among those shown or not."""
+    """The cloud option of least cost, shown or not; a suspect price decides nothing where there is another."""
     if not cloud:
         return None
-    least = min(cloud, key=lambda one: (one.micro_usd, one.usd_per_hour, one.name))
+    trusted = [one for one in cloud if one.doubt < SUSPECT]
+    least = min(trusted or cloud, key=lambda one: (one.micro_usd, one.usd_per_hour, one.name))
     return next((option for one, option in zip(shown, options, strict=True) if one is least), None) or least.make(0, 0)
 
 
@@ -217,7 +221,7 @@ def _answer(
         requirement=requirement_of(problem.work.need),
         options=options,
         options_found=total,
-        leaders=leaders_of(shown, options, market, found=total),
+        leaders=leaders_of(shown, options, market, pricing, found),
         decision=decision,
         exclusions=left_out,
         policy_price=policy_price(problem.data_class, request.constraints, pricing, mask, found, best_cloud),

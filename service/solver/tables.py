@@ -6,6 +6,7 @@ fit, a pace's hours, a lane's price age and policy.
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,11 @@ import numpy.typing as npt
 from service.solver.columns import Bools, Floats, Ints
 
 MedianKey = tuple[str, str, str, str]  # provider, gpu, capacity type, region class
+
+
+LIVE: Final = 0
+DATED: Final = 1
+SUSPECT: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +42,8 @@ class Kind:
     interconnect: str
     fabric: str
     arch: str
-    is_host: bool
+    is_host: bool  # one named machine of a marketplace: there is no second one
+    is_community: bool  # machines of the public: two of them never make a cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,8 @@ class Kinds:
 
     all: tuple[Kind, ...]
     gpu_count: Floats
-    alone: Bools  # cannot be joined with others: one marketplace host, or a part of a card
+    alone: Bools  # cannot be joined to a cluster: marketplace hosts, machines of the public, parts of a card
+    single: Bools  # there is only one of it
 
     def __len__(self) -> int:
         return len(self.all)
@@ -138,7 +146,7 @@ class GroupTable:
     by_price: Ints  # group numbers from the cheapest per GPU to the dearest
     usd_per_hour: Floats  # of the cheapest row
     suspect: Bools
-    dated: Bools
+    doubt: Ints  # LIVE, DATED or SUSPECT: how far a price is to be trusted
     superseded: Bools  # dated, and a live row of its provider, card and capacity type exists
     on_demand: Bools
     reserved: Ints  # the groups that are commitments

@@ -24,6 +24,9 @@ def test_the_obtainable_leader_needs_known_stock_and_a_host_that_stays(offer, ma
     none = plan(market(offer(availability=Availability.UNKNOWN)))
     assert none.leaders.cheapest_obtainable.rank is None
     assert "known to be available" in none.leaders.cheapest_obtainable.reason
+    beyond = plan(market(offer(availability=Availability.UNKNOWN), offer(usd_per_hour="5", country="DE")), limit=1)
+    assert beyond.leaders.cheapest_obtainable.rank is None
+    assert "in DE at $5.00/h, about $501 per run" in beyond.leaders.cheapest_obtainable.reason
 
 
 def test_overlapping_ranges_of_different_cards_are_about_equal(offer, market, plan):

@@ -4,12 +4,13 @@ import pytest
 
 from providers.errors import InvalidInput
 from providers.gpus import GPUS
-from providers.offer import CapacityType
+from providers.offer import CapacityType, Tenancy
 from service.estimate.runtime import relative_speed
 
 SPOT = CapacityType.SPOT
 
 
+COMMUNITY = {"feed": "runpod", "provider": "runpod", "tier": "community", "tenancy": Tenancy.COMMUNITY_HOST}
 RAW_OPEN = {"task": "raw", "vram_gib": 20.0}
 
 
@@ -82,6 +83,14 @@ def test_machines_of_one_kind_and_place_are_joined_hosts_never(offer, market, pl
     option = made.options[0]
     assert (option.nodes, option.gpu_count, option.usd_per_hour, option.hours.mid) == (4, 1, 16, 100)
     assert reasons(made) == {"gpu_count": 1}
+
+
+def test_machines_of_the_public_make_no_cluster_but_serve_replicas(offer, market, plan):
+    public = market(offer("RTX 4090", "0.4", **COMMUNITY))
+    four = {**RAW_OPEN, "gpu_count": 4, "gpu_hours": 400.0}
+    assert reasons(plan(public, workload=four)) == {"gpu_count": 1}
+    served = {"task": "infer", "model": "llama-3.1-8b", "requests_per_second": 50.0}
+    assert plan(public, workload=served, usage={"hours_per_month": 10.0}).options[0].nodes > 1
 
 
 def test_a_model_too_large_for_one_machine_takes_several(offer, market, plan):

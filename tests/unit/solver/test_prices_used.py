@@ -112,6 +112,15 @@ def test_only_dated_prices_are_ranked_and_said(offer, market, plan):
     assert made.summary.startswith("Only dated prices are at hand; dated list prices are of 2026-09-01 (up to 19 days).")
 
 
+def test_a_suspect_price_is_not_first_among_dated_ones_and_decides_nothing(offer, market, plan):
+    dated = [offer(usd_per_hour=usd, region=usd, provider="gcp", tier="vm", **DATED) for usd in ("1", "4", "4.2")]
+    made = plan(market(*dated), limit=2)
+    assert [(option.usd_per_hour, option.flags) for option in made.options] == [
+        (4, ("dated",)),
+        (1, ("dated", "suspect")),
+    ]
+
+
 def test_a_dated_price_gives_way_to_a_live_one_of_its_provider_card_and_kind(offer, market, plan):
     made = plan(market(offer(usd_per_hour="4"), offer(usd_per_hour="1", region="b", **DATED)))
     assert [option.usd_per_hour for option in made.options] == [4]
