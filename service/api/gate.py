@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 import structlog
+from sqlalchemy.exc import DatabaseError, InterfaceError, OperationalError, TimeoutError
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,6 +22,9 @@ _HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _NOTHING_LOADS: Final = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+# A constraint or a statement that it refuses is our fault; these say that there is no database to ask.
+_DATABASE_GONE: Final = (DatabaseError, OperationalError, InterfaceError, TimeoutError)
 
 log = structlog.get_logger("gpuplan.api")
 
@@ -54,7 +58,7 @@ class Gate:
             await self.app(scope, receive, send_marked)
         except Exception as error:  # the last handler: whatever it is, the client gets a problem and the log the trace
             refusal = refused_by(error, "query" if scope["method"] in ("GET", "DELETE") else "body")
-            if refusal.code == "internal":
+            if refusal.code in ("internal", "unavailable"):
                 log.exception("request failed", request_id=request_id, method=scope["method"], route=_route(scope))
             if status:
                 raise  # the answer has begun: only a broken connection can tell
@@ -76,6 +80,8 @@ def refused_by(error: Exception, place: str) -> Refusal:
     """The refusal that an exception stands for; an unknown one is `internal`."""
     if isinstance(error, Refusal):
         return error
+    if type(error) in _DATABASE_GONE:
+        return Refusal("unavailable", "The database does not answer", headers={"Retry-After": "5"})
     return refusal_of(error, place) if isinstance(error, OptimizerError) else Refusal("internal")
 
 

@@ -218,7 +218,7 @@ def test_a_config_json_is_a_model(client):
     assert answer.status_code == 200
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     st.dictionaries(st.sampled_from([*sorted(CONFIG), "text_config"]), NUMBERS, max_size=3),
     st.sets(st.sampled_from(sorted(CONFIG)), max_size=3),

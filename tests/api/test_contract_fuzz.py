@@ -37,7 +37,7 @@ def operations(app):
 def test_generated_requests(operations, holder, name, mode):
     generation = schemathesis.GenerationMode(mode)
 
-    @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
     @given(case=operations[name].as_strategy(generation_mode=generation))
     def check(case):
         case.call_and_validate(checks=CHECKS)

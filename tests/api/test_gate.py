@@ -115,6 +115,16 @@ def test_readiness_tells_stale_prices(client, holder, market_seen):
     problem(client.get("/readyz"), 503, "no-prices")
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/prices/history?gpu=H100"), ("GET", "/jobs/abc"), ("GET", "/on-prem/dc1"), ("DELETE", "/jobs/abc")],
+)
+def test_a_broken_database_is_told_as_such(broken_client, method, path):
+    answer = broken_client.request(method, path)
+    problem(answer, 503, "unavailable")
+    assert answer.headers["retry-after"] == "5"
+
+
 def test_readiness_without_a_database(broken_client):
     problem(broken_client.get("/readyz"), 503, "unavailable")
     assert broken_client.get("/healthz").json() == {"status": "ok"}

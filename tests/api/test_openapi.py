@@ -25,7 +25,7 @@ OPERATIONS = [
 
 def test_the_committed_document_is_the_generated_one():
     committed = yaml.safe_load((PROJECT / "openapi.yaml").read_text(encoding="utf-8"))
-    assert committed == DOCUMENT, "run: gpuplan openapi > openapi.yaml"
+    assert committed == DOCUMENT, "run: python tests/api/example_app.py; gpuplan openapi > openapi.yaml"
 
 
 def test_version_is_the_project_s():

@@ -152,7 +152,7 @@ _bodies = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(_bodies)
 def test_any_well_formed_request_is_an_answer_or_a_refusal(client_of_session, body):
     answer = client_of_session.post("/plan", json=body)
