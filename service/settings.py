@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from providers.errors import InvalidInput
+from service.chat_settings import ChatSettings
 from service.domain.request import DataSensitivity
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class AwsSettings(RegionalSettings):
     secret_access_key: SecretStr | None = None
     session_token: SecretStr | None = None
     use_default_credentials: bool | None = None  # the machine's own AWS role or profile: never unasked
-    include_commitments: bool | None = None  # EC2 only: Savings Plans and Capacity Blocks, with permissions of their own
+    include_commitments: bool | None = None  # EC2 only: Savings Plans; with a key, Capacity Blocks too
     endpoint_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
     spot_advisor_url: str | None = Field(default=None, pattern=r"^https?://[^\s@]+$")
 
@@ -128,6 +129,7 @@ class Settings(BaseSettings):
     database_url: str = Field(default_factory=default_database_url, repr=False)
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
     providers: ProvidersSettings = ProvidersSettings()
+    chat: ChatSettings = ChatSettings()
 
     @field_validator("database_url")
     @classmethod

@@ -20,6 +20,7 @@ from providers.aws.bulk import BULK_BASE_URL, KeptRows, fetch_bulk_region, regio
 from providers.aws.calls import ClientFactory, client_factory, closing_client, our_errors, pages
 from providers.aws.commitments import fetch_commitments
 from providers.aws.instances import sold_in_blocks, with_gpu
+from providers.aws.plan_files import fetch_plan_file, plan_paths
 from providers.aws.price_list import SERVICE
 from providers.aws.region import RegionReader, Section
 from providers.aws.scopes import DEFAULT_REGIONS, check_regions, half_a_pair, is_set, read_regions
@@ -61,7 +62,7 @@ class Aws(Adapter):
     secret_access_key: SecretStr | None = None
     session_token: SecretStr | None = None
     use_default_credentials: bool = False
-    include_commitments: bool = False  # Savings Plans and Capacity Blocks: signed calls with permissions of their own
+    include_commitments: bool = False  # Savings Plans; with a key, Capacity Blocks too, by permissions of their own
     endpoint_url: str | None = None  # of the signed calls; None is AWS
     base_url: str = BULK_BASE_URL  # of the public price list
     spot_advisor_url: str = SPOT_ADVISOR_URL
@@ -121,8 +122,28 @@ class Aws(Adapter):
             return fetch_bulk_region(http, self.name, self._bulk_base, paths[region], region=region, kept=self.kept_bulk_rows)
 
         payload = read_regions(self.name, self.regions, read)
+        if self.include_commitments:
+            self._add_plans(http, payload)
         payload["notes"].append("no spot prices: they need credentials")
         return payload
+
+    def _add_plans(self, http: httpx.Client, payload: dict[str, Any]) -> None:
+        """Adds the public rates of Savings Plans to each region that was read; what cannot be read is said."""
+        try:
+            paths = plan_paths(http, self.name, self._bulk_base)
+        except ProviderError as error:
+            payload["notes"].append(f"Savings Plans were not read ({error.code})")
+            return
+        for region, section in payload["regions"].items():
+            if region not in paths:
+                payload["notes"].append(f"{region}: not in the index of Savings Plans")
+                continue
+            try:
+                plans = fetch_plan_file(http, self.name, self._bulk_base, paths[region], region=region, kept=self.kept_bulk_rows)
+            except ProviderError as error:
+                payload["notes"].append(f"{region}: Savings Plans were not read ({error.code})")
+                continue
+            payload["regions"][region] = {**section, "commitments": {"plans": plans}}
 
     @property
     def _bulk_base(self) -> str:

@@ -3,6 +3,7 @@
 Savings Plans: DescribeSavingsPlansOfferingRates, dollars per hour for the whole machine, here of Compute plans paid by the
 hour without an advance. Capacity Blocks: DescribeCapacityBlockOfferings, one fee in advance for all hours of the block; its
 last 30 minutes cannot be used. Both need permissions of their own, so they are asked for only when a setting says so.
+Without a key the public rate files of Savings Plans are read instead (plan_files.py).
 Source: API models of botocore 1.44.8, read 2026-10.
 """
 
