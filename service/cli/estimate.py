@@ -1,16 +1,11 @@
 """`gpuplan estimate`: the memory by part and the hours of a workload on every card, before any price."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from service.cli import options as opt
 from service.cli.exits import FOUND, NOTHING_FITS, guarded
-
-if TYPE_CHECKING:
-    from service.domain.estimation import EstimateAnswer, GroupFit
-
-BAR_WIDTH = 40
 
 
 def estimate(
@@ -54,7 +49,9 @@ def estimate(
 
         print_json(answer)
     else:
-        _show(answer)
+        from service.cli.estimate_view import show
+
+        show(answer)
     return FOUND if any(card.smallest_gpu_count for card in answer.gpus) else NOTHING_FITS
 
 
@@ -65,44 +62,3 @@ def _counts(text: str) -> list[int]:
     if not all(part.isdecimal() for part in parts):
         raise InvalidInput("whole numbers by comma, as 1,2,4,8", pointer="--gpu-counts")
     return [int(part) for part in parts]
-
-
-def _show(answer: "EstimateAnswer") -> None:
-    from rich.markup import escape
-
-    from service.cli.render import about, console, table
-
-    out = console()
-    out.print(f"[bold]{escape(answer.summary)}[/bold]")
-    out.print(escape(answer.requirement.explained))
-    fitting = [one for one in answer.requirement.by_strategy if one.fits] or list(answer.requirement.by_strategy)
-    least = min(fitting, key=lambda one: (one.gpu_count, one.safe_gib))
-    widest = max(part.gib for part in least.parts)
-    parts = table("PART", "GiB", "", right=("GiB",), title=f"One GPU of {least.gpu_count:g}x {least.gpu}, {least.strategy}")
-    for part in least.parts:
-        parts.add_row(part.name, f"{part.gib:.2f}", "█" * max(1 if part.gib > 0 else 0, round(BAR_WIDTH * part.gib / widest)))
-    parts.add_row("point estimate", f"{least.point_gib:.2f}", "", style="bold")
-    parts.add_row("safe value (decides what fits)", f"{least.safe_gib:.2f}", f"of {least.usable_gib:.2f} usable", style="bold")
-    out.print(parts)
-    counts = [group.gpu_count for group in answer.gpus[0].groups]
-    cards = table("GPU", "GB", *(f"{count} GPU{'s' if count > 1 else ''}" for count in counts), right=("GB",))
-    for card in sorted(answer.gpus, key=lambda one: (one.smallest_gpu_count or 1_000, one.memory_gb, one.gpu)):
-        cards.add_row(card.gpu, f"{card.memory_gb:g}", *(escape(_cell(group)) for group in card.groups))
-    out.print(cards)
-    for assumption in answer.assumptions:
-        out.print(f"assumed: {assumption.name} = {assumption.value} {assumption.unit} ({escape(assumption.source)})", style="dim")
-    if answer.tokens_per_run:
-        out.print(f"Hours are for one run of {about(answer.tokens_per_run)} tokens: low to high.", style="dim")
-
-
-def _cell(group: "GroupFit") -> str:
-    from service.cli.render import about
-
-    if not group.fits:
-        return f"- {-group.headroom_gib:.1f} GiB short" if group.reason == "vram" else f"- {group.reason}"
-    flag = " !" if group.low_headroom else ""
-    speed: Any = group.hours
-    if speed is not None:
-        return f"{group.strategy} {about(speed.low)}-{about(speed.high)} h{flag}"
-    rate = group.tokens_per_second
-    return f"{group.strategy} {about(rate.mid)} tok/s{flag}" if rate else f"{group.strategy}{flag}"

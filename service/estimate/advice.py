@@ -1,15 +1,16 @@
-"""Settings that would free memory: what changing one setting of a job saves, largest first."""
+"""Settings that would free memory: what changing one setting of a job saves, and the least change that fits a card."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from service.domain.workload import LossKind, Optimizer, Precision, Quantization, Task, Technique
+from service.estimate.changes import Change, changes_of
 from service.estimate.job import JobShape
 from service.estimate.job_memory import job_memory
 from service.estimate.parallel import Parallelism
 
 _LEAST_FREED_GIB = 0.1
-_SHORTEST = 256
+Ways = tuple[Parallelism, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,54 +27,53 @@ class Saving:
         return f"{self.setting} frees {self.freed_gib:.1f} GiB"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedNeed:
+    """Settings changed together, and the safe need of the fullest GPU then, under the strategy that needs least."""
+
+    settings: tuple[str, ...]
+    job: JobShape
+    strategy: str
+    need_gib: float
+
+
 @lru_cache(maxsize=2048)
-def settings_that_free_most(job: JobShape, ways: Parallelism) -> tuple[Saving, ...]:
-    """Every single change that frees memory for this job, the one that frees most first."""
-    need = job_memory(job, ways).safe_gib
-    savings = []
-    for setting, changed in _changes(job):
-        freed = need - job_memory(changed, ways).safe_gib
+def settings_that_free_most(job: JobShape, way: Parallelism) -> tuple[Saving, ...]:
+    """Every setting whose change frees memory for this job, the one that frees most first; micro batches are halved once."""
+    need = job_memory(job, way).safe_gib
+    savings: dict[str, Saving] = {}
+    for change in changes_of(job):
+        freed = need - job_memory(change.job, way).safe_gib
         if freed >= _LEAST_FREED_GIB:
-            savings.append(Saving(setting=setting, freed_gib=freed, job=changed))
-    return tuple(sorted(savings, key=lambda saving: -saving.freed_gib))
+            kind = change.setting if change.of in ("technique", "weights") else change.of
+            savings.setdefault(kind, Saving(setting=change.setting, freed_gib=freed, job=change.job))
+    return tuple(sorted(savings.values(), key=lambda saving: -saving.freed_gib))
 
 
-def _changes(job: JobShape) -> list[tuple[str, JobShape]]:
-    return _training_changes(job) if job.task is Task.TRAIN else _inference_changes(job)
+def changes_that_fit(job: JobShape, ways: Ways, *, usable_gib: float) -> Sequence[ChangedNeed]:
+    """The changes with which the job fits: of one setting, else of two, the one that alters the work least first."""
+    single = [one for one in _needs(job, ways) if one.need_gib <= usable_gib]
+    return single or [one for one in _needs_of_pairs(job, ways) if one.need_gib <= usable_gib]
 
 
-def _training_changes(job: JobShape) -> list[tuple[str, JobShape]]:
-    changes: list[tuple[str, JobShape]] = []
-    if not job.gradient_checkpointing:
-        changes.append(("gradient checkpointing", replace(job, gradient_checkpointing=True)))
-    if job.micro_batch_size > 1:
-        half = job.micro_batch_size // 2
-        changes.append((f"a micro batch of {half}", replace(job, micro_batch_size=half)))
-    if job.loss is LossKind.PLAIN and job.model.kind == "decoder":
-        changes.append(("a chunked loss", replace(job, loss=LossKind.CHUNKED)))
-    if job.sequence_length > _SHORTEST:
-        half = job.sequence_length // 2
-        changes.append((f"a sequence length of {half}", replace(job, sequence_length=half)))
-    if not job.uses_adapters and job.optimizer is Optimizer.ADAMW:
-        changes.append(("8-bit AdamW", replace(job, optimizer=Optimizer.ADAMW_8BIT)))
-    if job.technique in (Technique.FULL, Technique.CONTINUED_PRETRAINING):
-        changes.append(("LoRA", replace(job, technique=Technique.LORA, lora_rank=16, lora_targets="all")))
-    if job.technique is Technique.LORA and job.quantization is None:
-        changes.append(("QLoRA", replace(job, technique=Technique.QLORA, quantization=Quantization.NF4)))
-    return changes
+@lru_cache(maxsize=512)
+def _needs(job: JobShape, ways: Ways) -> tuple[ChangedNeed, ...]:
+    return tuple(_need((change.setting,), change.job, ways) for change in changes_of(job))
 
 
-def _inference_changes(job: JobShape) -> list[tuple[str, JobShape]]:
-    changes: list[tuple[str, JobShape]] = []
-    if job.quantization is None:
-        int8 = replace(job, precision=Precision.INT8, quantization=Quantization.INT8)
-        int4 = replace(job, precision=Precision.INT4, quantization=Quantization.AWQ)
-        changes += [("8-bit weights", int8), ("4-bit weights", int4)]
-    elif job.precision in (Precision.INT8, Precision.FP8):
-        changes.append(("4-bit weights", replace(job, precision=Precision.INT4, quantization=Quantization.AWQ)))
-    if job.kv_cache_precision in (Precision.BF16, Precision.FP16):
-        changes.append(("an 8-bit cache", replace(job, kv_cache_precision=Precision.FP8)))
-    if job.micro_batch_size > 1:
-        half = job.micro_batch_size // 2
-        changes.append((f"{half} sequences at once", replace(job, micro_batch_size=half, concurrency=half)))
-    return changes
+@lru_cache(maxsize=512)
+def _needs_of_pairs(job: JobShape, ways: Ways) -> tuple[ChangedNeed, ...]:
+    first = changes_of(job)
+    order = list(dict.fromkeys(change.of for change in first))
+    pairs: list[tuple[int, Change, Change]] = []
+    for one in first:
+        for other in changes_of(one.job):
+            if other.of in order and order.index(other.of) > order.index(one.of):
+                pairs.append((order.index(other.of), one, other))
+    pairs.sort(key=lambda pair: pair[0])  # what alters the work more decides
+    return tuple(_need((one.setting, other.setting), other.job, ways) for _, one, other in pairs)
+
+
+def _need(settings: tuple[str, ...], job: JobShape, ways: Ways) -> ChangedNeed:
+    least = min(ways, key=lambda way: job_memory(job, way).safe_gib)
+    return ChangedNeed(settings=settings, job=job, strategy=least.label, need_gib=job_memory(job, least).safe_gib)

@@ -6,13 +6,15 @@ from providers.errors import UnknownGpu
 from providers.gpus import GPUS, Gpu, select_gpus
 from providers.offer import Interconnect
 from providers.units import SECONDS_PER_HOUR
-from service.domain.estimate import Estimate, Range
-from service.domain.estimation import EstimateAnswer, EstimateRequest, GpuFit, GroupFit
+from service.domain.estimate import Estimate, Range, VramPart
+from service.domain.estimation import EstimateAnswer, EstimateRequest, GpuFit, GroupFit, WouldFit
 from service.domain.plan import Requirement
 from service.domain.workload import Workload
-from service.estimate.estimate import JobShape, estimate_on, estimates_by_strategy, job_shape
+from service.estimate.advice import changes_that_fit
+from service.estimate.estimate import JobShape, estimate_on, estimates_by_strategy, job_shape, ways_for
 from service.estimate.job_checks import check_counts
 from service.estimate.replicas import replicas_for
+from service.estimate.rule_beside_ours import rule_beside_ours
 from service.solver.requirement import requirement_on
 
 
@@ -36,6 +38,7 @@ def make_estimate(request: EstimateRequest) -> EstimateAnswer:
         gpus=fits,
         tokens_per_run=request.workload.total_tokens,
         assumptions=assumptions,
+        rule_of_thumb=rule_beside_ours(job),
     )
 
 
@@ -52,9 +55,50 @@ def _cards(names: Sequence[str] | None) -> tuple[Gpu, ...]:
 
 
 def _on_card(job: JobShape, gpu: Gpu, counts: Sequence[int], workload: Workload) -> GpuFit:
-    groups = tuple(_group(estimate_on(job, gpu, gpu_count=count, interconnect=_link(gpu, count)), workload) for count in counts)
-    runs = [group.gpu_count for group in groups if group.fits]
-    return GpuFit(gpu=gpu.name, memory_gb=gpu.memory_gb, smallest_gpu_count=min(runs, default=None), groups=groups)
+    estimates = [estimate_on(job, gpu, gpu_count=count, interconnect=_link(gpu, count)) for count in counts]
+    runs = [int(estimate.gpu_count) for estimate in estimates if estimate.fits]
+    shown = min(estimates, key=lambda one: (not one.fits, one.gpu_count if one.fits else one.shortfall_gib, one.gpu_count))
+    return GpuFit(
+        gpu=gpu.name,
+        memory_gb=gpu.memory_gb,
+        smallest_gpu_count=min(runs, default=None),
+        groups=tuple(_group(estimate, workload) for estimate in estimates),
+        shown_gpu_count=int(shown.gpu_count),
+        parts=tuple(VramPart(name=part.name, gib=round(part.gib, 3)) for part in shown.vram.parts),
+        would_fit_with=_would_fit(job, gpu, estimates, least=min(runs, default=None)),
+    )
+
+
+def _would_fit(job: JobShape, gpu: Gpu, estimates: Sequence[Estimate], *, least: int | None) -> WouldFit | None:
+    """The smallest change with which the job runs on fewer GPUs than now, or at all, and the fewest on which it does."""
+    missing = sorted(
+        (one for one in estimates if one.reason == "vram" and (least is None or one.gpu_count < least)),
+        key=lambda one: one.gpu_count,
+    )
+    if not missing:
+        return None
+    usable = missing[-1].vram.usable_gib
+    for change in changes_that_fit(job, ways_for(job, gpu_count=int(missing[-1].gpu_count), nodes=1), usable_gib=usable):
+        for before in missing:
+            count = int(before.gpu_count)
+            after = estimate_on(change.job, gpu, gpu_count=count, interconnect=_link(gpu, count))
+            if after.fits:
+                return _with_change(change.settings, before, after)
+    return None
+
+
+def _with_change(settings: tuple[str, ...], before: Estimate, after: Estimate) -> WouldFit:
+    need, usable = after.vram.safe_gib, after.vram.usable_gib
+    words = " and ".join(settings)
+    return WouldFit(
+        gpu_count=int(after.gpu_count),
+        settings=settings,
+        strategy=after.strategy,
+        need_gib=round(need, 3),
+        headroom_gib=round(after.vram.headroom_gib, 3),
+        missing_gib=round(before.shortfall_gib, 3),
+        explained=f"{after.gpu_count:g} x {after.gpu} would run it with {words}: {need:.1f} of {usable:.1f} GiB a GPU.",
+    )
 
 
 def _link(gpu: Gpu, count: int) -> Interconnect:
