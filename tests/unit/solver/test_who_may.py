@@ -155,3 +155,13 @@ def test_flags_of_architecture_and_kernel(offer, market, plan):
     arm = plan(market(offer("GH200-96GB", "3", arch=Arch.ARM64))).options[0]
     assert arm.flags == ("arm64",)
     assert "shared_kernel" in plan(market(offer("RTX 4090", "0.7", **SECURE))).options[0].flags
+
+
+def test_a_class_asks_all_that_the_freer_ones_ask(offer, market, plan):
+    sealed = {"feed": "azure", "provider": "azure", "tier": "confidential-vm", "tenancy": Tenancy.HYPERSCALER}
+    restricted = {"data_sensitivity": "restricted"}
+    assert len(plan(market(offer(**sealed)), constraints=restricted).options) == 1
+    nowhere = plan(market(offer(**sealed, country=None)), constraints=restricted)
+    assert reasons(nowhere) == {"data_sensitivity": 1}
+    assert "country where it stands" in nowhere.exclusions[0].explained
+    assert plan(market(offer(**EC2)), constraints=restricted).options == ()  # virtual machines shared with other tenants
