@@ -1,5 +1,6 @@
 """Google Cloud's recorded page and error through the real client: counts and prices by hand, the key, and paging."""
 
+import csv
 from collections import Counter
 from decimal import Decimal
 
@@ -55,6 +56,19 @@ def test_the_recorded_page_gives_a2_machines_in_its_three_regions(fakes, http, s
     # no 80 GB card is priced in the page: four machines in three regions; T2D and E2 rows are no part of GPU machines
     assert Counter(r.reason for r in batch.rejected) == {MISSING_PART: 12}
     assert batch.notes == ("4 SKUs of other products were passed over while reading",)
+
+
+def test_the_hosts_of_a_public_catalogue_cost_what_our_machines_cost_without_their_cards(fakes, http, shared_data):
+    # The catalogue lists host and cards apart: ours less 2.933908 a card is its host. Differences: it rounds to 5 digits.
+    serve(fakes, "gcp", Answer(body=last_page(shared_data)))
+    batch = adapter_of("gcp", fakes).parse(adapter_of("gcp", fakes).fetch(http), NOW)
+    hosts = {(o.instance_type, o.region): o.usd_per_hour - Decimal("2.933908") * int(o.gpu_count) for o in batch.offers}
+    with (shared_data / "catalog/skypilot-v8/gcp/vms.excerpt.csv").open(newline="") as file:
+        listed = {(row["InstanceType"], row["Region"]): row["Price"] for row in csv.DictReader(file) if row["InstanceType"]}
+    compared = hosts.keys() & listed.keys()
+    assert len(compared) == 7  # 1g and 8g in three regions, 16g in us-central1
+    for key in compared:
+        assert float(hosts[key]) == pytest.approx(float(listed[key]), abs=1e-5)
 
 
 def test_recorded_prices_in_rupiah_would_be_refused(fakes, http, shared_data):  # E2 renamed to A2: a part that is read
