@@ -23,6 +23,9 @@ from providers.errors import OptimizerError
 from providers.http import make_client
 from service.api.app import VERSION, create_app
 from service.api.context import Context
+from service.chat.doors import ChatDoors, build_doors
+from service.chat.watcher import Watcher
+from service.flows.chat import ChatWorld, LastPlans
 from service.flows.reference import ensure_reference_loaded
 from service.flows.snapshot import SnapshotHolder
 from service.flows.status import FeedSetting, feed_settings
@@ -53,6 +56,7 @@ class Parts:
     metrics: Metrics
     snapshots: SnapshotHolder
     http: httpx.Client
+    chat: ChatDoors
     holder: str  # names this process in the lease
 
 
@@ -76,9 +80,12 @@ def serve(settings: Settings, *, refresh: bool = True) -> None:
         if refresher is not None:
             refresher.start()
         app = build_app(settings, parts)
+        watcher = Watcher(parts.chat)
+        watcher.start()
         settle()
         config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10)
         _Server(config, refresher, parts.http).run(sockets=[listener])
+        watcher.stop()
 
 
 def work(settings: Settings) -> None:
@@ -106,6 +113,7 @@ def build_app(settings: Settings, parts: Parts) -> FastAPI:
         poll=parts.snapshots.poll,
         pools=parts.snapshots.pools,
         default_sensitivity=settings.default_sensitivity,
+        chat=parts.chat,
     )
     return create_app(context)
 
@@ -124,11 +132,26 @@ def open_parts(settings: Settings) -> Iterator[Parts]:
     snapshots = SnapshotHolder(engine, now_utc, known)
     snapshots.start()
     try:
-        with make_client() as http:
-            yield Parts(engine, known, Metrics(), snapshots, http, holder)
+        with make_client() as http, contextlib.closing(make_chat(settings, engine, snapshots)) as chat:
+            yield Parts(engine, known, Metrics(), snapshots, http, chat, holder)
     finally:
         snapshots.stop()
         engine.dispose()
+
+
+def make_chat(settings: Settings, engine: Engine, snapshots: SnapshotHolder) -> ChatDoors:
+    """The doors of chat, with the platforms whose secret is set."""
+    world = ChatWorld(
+        clock=now_utc,
+        market=snapshots.market,
+        engine=engine,
+        last_plans=LastPlans(now_utc),
+        pools=snapshots.pools,
+        statuses=snapshots.statuses,
+        default_sensitivity=settings.default_sensitivity,
+        public_url=settings.chat.public_url,
+    )
+    return build_doors(world, settings.chat)
 
 
 def make_refresher(settings: Settings, parts: Parts) -> Refresher:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api import (
+    chat,
     docs,
     estimate,
     health,
@@ -21,6 +22,7 @@ from service.api import (
     problem_pages,
     providers,
     tables,
+    watches,
 )
 from service.api.context import Context
 from service.api.document import openapi_of
@@ -36,7 +38,7 @@ DESCRIPTION = (
     "Every answer is dated, every dollar is a named line, and what was left out is counted with its reason. "
     "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
 )
-_RESOURCES = (plan, estimate, offers, history, tables, providers, jobs, on_prem, problem_pages, health, docs)
+_RESOURCES = (plan, estimate, offers, history, tables, providers, jobs, on_prem, problem_pages, health, docs, chat, watches)
 
 
 def create_app(context: Context) -> FastAPI:

@@ -165,3 +165,8 @@ def _suspects(node: Any, path: list[str | int]) -> Iterator[dict[str, object]]:
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for part, child in children:
         yield from _suspects(child, [*path, part])
+
+
+async def read_bytes(request: Request) -> bytes:
+    """The body as it came, byte for byte: what a signature is over. Raises Refusal (413, 400)."""
+    return await _read(request)

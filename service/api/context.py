@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from starlette.requests import Request
 
 from service.api.problems import Refusal
+from service.chat.doors import ChatDoors
 from service.domain.request import DataSensitivity, OnPremPool
 from service.flows.status import FeedSetting
 from service.metrics import Metrics
@@ -27,6 +28,7 @@ class Context:
     poll: Callable[[], object] = bool  # takes in what was just written
     pools: Callable[[], Mapping[str, OnPremPool]] = dict  # stored own hardware, by name
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
+    chat: ChatDoors | None = None  # answers lines of text, and holds the platforms whose secret is set
 
     def require_market(self) -> Market:
         """The newest snapshot. Raises Refusal (503) when there is no price at all."""
@@ -34,6 +36,12 @@ class Context:
         if market is None or market.offers == 0:
             raise Refusal("no-prices", headers={"Retry-After": "30"})
         return market
+
+    def require_chat(self) -> ChatDoors:
+        """The doors of chat. Raises Refusal (503) where the application was made without them."""
+        if self.chat is None:
+            raise Refusal("unavailable", "Chat is not set up")
+        return self.chat
 
 
 def context_of(request: Request) -> Context:

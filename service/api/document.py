@@ -10,17 +10,21 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, TypeAdapter
 
 from service.api.problems import Problem
+from service.domain.chat import ChatRequest
 from service.domain.estimation import EstimateRequest
 from service.domain.request import OnPremPool, PlanRequest
+from service.domain.watch import WatchRequest
 
 REF: Final = "#/components/schemas/{model}"
-BODIES: Final[tuple[type[BaseModel], ...]] = (PlanRequest, EstimateRequest, OnPremPool)
+BODIES: Final[tuple[type[BaseModel], ...]] = (PlanRequest, EstimateRequest, OnPremPool, ChatRequest, WatchRequest)
 TAGS: Final = {
     "plan": "Where is it cheapest to run, and why.",
     "prices": "What the market sells, now and before.",
     "tables": "The GPUs and models that are known.",
     "providers": "Where prices come from and how old they are.",
     "on-prem": "Your own hardware.",
+    "chat": "The same answers to one line of text.",
+    "watches": "Be told when prices or verdicts change.",
     "service": "The service itself.",
 }
 _NOT_OURS: Final = ("HTTPValidationError", "ValidationError")

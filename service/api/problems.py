@@ -18,7 +18,9 @@ from providers.errors import (
     UnknownGpu,
     UnknownModel,
 )
+from service.chat.platform import ChatOff, NotSigned, Unreadable
 from service.flows.pools import PoolChanged, VersionNotTold
+from service.flows.watches import UnknownWatch
 from service.store.errors import UnknownJob, UnknownPool
 
 MEDIA_TYPE = "application/problem+json"
@@ -43,6 +45,11 @@ KINDS: dict[str, Kind] = {
         400,
         "The cursor does not belong to this query",
         "A cursor holds for the filter, the sort and the price snapshot it was made for. Begin again without it.",
+    ),
+    "not-signed": Kind(
+        401,
+        "The request is not signed",
+        "A chat platform signs what it sends. The signature, token or timestamp is missing, wrong or over five minutes old.",
     ),
     "not-found": Kind(404, "Nothing is here", "No resource has this path or this name. GET /docs lists all operations."),
     "method-not-allowed": Kind(405, "The path has no such method", "The header Allow lists the methods of this path."),
@@ -111,6 +118,10 @@ _CODE_OF: tuple[tuple[type[OptimizerError], str], ...] = (
     (ProviderError, "provider-error"),
     (UnknownJob, "not-found"),
     (UnknownPool, "not-found"),
+    (UnknownWatch, "not-found"),
+    (ChatOff, "not-found"),
+    (NotSigned, "not-signed"),
+    (Unreadable, "bad-request"),
     (PoolChanged, "precondition-failed"),
     (VersionNotTold, "precondition-required"),
 )

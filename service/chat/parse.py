@@ -40,7 +40,7 @@ def parse(text: str, *, providers: frozenset[str] = frozenset()) -> Reading:
     Raises:
         Complaint: too long, an unknown word, words in an order that says nothing, or something left open.
     """
-    line = " ".join(_CONTROL.sub(" ", text).split())
+    line = line_of(text)
     if len(line) > MAX_CHARACTERS:
         raise Complaint(
             f"a line has at most {MAX_CHARACTERS} characters, this one has {len(line)}", text=line[:60] + "...", start=0, end=1
@@ -53,6 +53,11 @@ def parse(text: str, *, providers: frozenset[str] = frozenset()) -> Reading:
     except UnexpectedToken as error:
         raise _misplaced(line, tokens, error) from None
     return reading_of(line, tree)
+
+
+def line_of(text: str) -> str:
+    """The text as one line, without what does not print: what complaints show."""
+    return " ".join(_CONTROL.sub(" ", text).split())
 
 
 @cache

@@ -11,6 +11,9 @@ from starlette.testclient import TestClient
 from providers.offer import Arch, Availability, CapacityType, Interconnect, Offer, PriceBasis, Tenancy
 from service.api.app import create_app
 from service.api.context import Context
+from service.chat.doors import build_doors
+from service.chat_settings import ChatSettings
+from service.flows.chat import ChatWorld, LastPlans
 from service.logs import configure_logs
 from service.metrics import Metrics
 from service.solver.columns import columns_of
@@ -108,9 +111,23 @@ class Holder:
         self.market = market
 
 
-def context_over(holder, engine):
+def doors_over(holder, engine, settings=ChatSettings(), http=None, resolve=lambda host, port: ["93.184.216.34"], **world):  # noqa: B008 - frozen
+    """Chat over the holder's market and this database; a test names the platforms that are on."""
+    made = ChatWorld(
+        clock=lambda: NOW,
+        market=lambda: holder.market,
+        statuses=lambda: holder.market.statuses if holder.market else (),
+        engine=engine,
+        last_plans=LastPlans(lambda: NOW),
+        **world,
+    )
+    return build_doors(made, settings, http=http, resolve=resolve)
+
+
+def context_over(holder, engine, **chat):
     """What the application reads: the holder's market and this database."""
     return Context(
+        chat=doors_over(holder, engine, **chat),
         clock=lambda: NOW,
         market=lambda: holder.market,
         statuses=lambda: holder.market.statuses if holder.market else (),

@@ -37,21 +37,28 @@ REQUESTS = {
         "gpu_counts": [1, 8],
     },
     "putPool": POOL,
+    "makeChatAnswer": {"text": "cheapest 8b qlora 50M tokens under $30/h"},
+    "makeWatch": {
+        "price": {"gpu": "H100", "max_usd_per_gpu_hour": 2.0, "residency": ["EU"]},
+        "webhook_url": "https://alarms.example.com/gpu",
+    },
 }  # fmt: skip
+WATCH_ID = "3f0c5a9d2b7e4861"
 LONGEST_LIST = 2  # of the recorded answers: the shape is told, not the table
 
 
 def example_client(small, engine):
-    """The app over an empty database, filled with a pool, a job and two prices of the past."""
+    """The app over an empty database, filled with a pool, a job, a watch, a saved plan and two prices of the past."""
     from sqlalchemy import insert
     from starlette.testclient import TestClient
 
     from service.api.app import create_app
-    from service.domain.request import OnPremPool
+    from service.domain.request import OnPremPool, PlanRequest
     from service.flows.pools import put_pool
     from service.store.engine import writing
     from service.store.prices import apply_difference, difference
     from service.store.tables import Job
+    from service.store.watches import DeliveryRow, WatchRow
 
     holder = small.Holder(small.market_of(small.OFFERS, snapshot_id="42-648c1f0a3e6c0"))
     put_pool(
@@ -60,11 +67,29 @@ def example_client(small, engine):
     with writing(engine) as connection:
         queued = {"job_id": JOB_ID, "kind": "refresh", "subject": "reference", "status": "queued", "created_at": small.NOW}
         connection.execute(insert(Job.__table__).values(**queued, accept=False, progress=0.0))
+        watched = {"kind": "price", "condition": REQUESTS["makeWatch"]["price"], "owner": "rest", "state": "unmet"}
+        target = {"kind": "webhook", "place": REQUESTS["makeWatch"]["webhook_url"], "secret": "s"}
+        connection.execute(insert(WatchRow.__table__).values(watch_id=WATCH_ID, **watched, target=target, created_at=small.NOW))
+        alarm = {"delivery_id": "d1", "watch_id": WATCH_ID, "text": "1x H100-SXM, spot: $1.90 per hour", "event": {}}
+        times = {"created_at": small.NOW, "delivered_at": small.NOW}
+        connection.execute(insert(DeliveryRow.__table__).values(**alarm, **times, status="delivered", attempts=1))
         for day, usd in ((10, "3.29"), (20, "2.99")):
             offer = replace(small.OFFERS[0], usd_per_hour=Decimal(usd))
             found = difference(connection, "lambda", {offer.offer_id: offer}, kept_scopes=())
             apply_difference(connection, "lambda", {offer.offer_id: offer}, found, at=datetime(2026, 2, day, tzinfo=UTC))
-    return TestClient(create_app(small.context_over(holder, engine)))
+    context = small.context_over(holder, engine, saved=OnePlan())
+    OnePlan.plan = context.chat.world.plan(PlanRequest.model_validate_json(json.dumps(REQUESTS["makePlan"])), holder.market)
+    return TestClient(create_app(context))
+
+
+class OnePlan:
+    """A store that knows one plan under every name."""
+
+    plan = None
+
+    def get(self, plan_id):
+        """The plan."""
+        return self.plan
 
 
 def call(client, path, method, operation):
