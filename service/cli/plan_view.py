@@ -3,7 +3,7 @@
 from rich.markup import escape
 
 from service.cli.render import about, cards, console, table, usd
-from service.domain.plan import Plan, PlanOption
+from service.domain.plan import BestOfMarketTier, Plan, PlanOption
 
 ASSUMPTIONS_SHOWN = 8
 
@@ -21,11 +21,26 @@ def show_plan(plan: Plan, *, explain: int | None = None) -> None:
         if option.rank == (explain or 1):
             out.print(_explained(option))
             out.print(escape(option.why))
+            if option.managed_surcharge is not None:
+                out.print(escape(f"Managed: {option.managed_surcharge.explained}."))
+    for best in plan.best_by_market_tier:
+        out.print(escape(_market(best)), style="dim")
     if plan.exclusions:
         out.print(_exclusions(plan))
     if plan.policy_price is not None:
         out.print(f"Data class: {escape(plan.policy_price.reason)}")
     _footer(plan)
+
+
+def _market(best: BestOfMarketTier) -> str:
+    """One line for a market: its best option, or why it has none."""
+    option = best.option
+    if option is None:
+        return f"{best.market_tier}: {best.reason}"
+    where = f"{option.provider} ({option.tier}), {cards(option.gpu, option.gpu_count, option.nodes)}"
+    sessions = f", {option.sessions} sessions" if option.sessions > 1 else ""
+    total = f"{about(option.cost.ranking_usd)} USD {option.cost.ranking_period.replace('_', ' ')}"
+    return f"best of {best.market_tier}: {where}, {usd(option.usd_per_hour)} an hour, {total} ({option.effort}{sessions})"
 
 
 def _period(plan: Plan) -> str:
