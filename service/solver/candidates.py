@@ -89,7 +89,7 @@ def _under_caps(pricing: Pricing, constraints: Constraints, found: Candidates, m
         kept = rows_under(groups, at, under * (1 + _ROUNDING), found.in_region)
         fallen[CODE[name]] = int((counts - kept).sum())
         counts = kept
-    return replace(found, counts=counts), fallen
+    return replace(found, counts=counts, is_cut=True), fallen
 
 
 def capped(constraints: Constraints) -> bool:

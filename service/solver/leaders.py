@@ -6,13 +6,10 @@ import numpy as np
 
 from service.domain.plan import Leader, Leaders, PlanOption
 from service.solver.candidates import Found
-from service.solver.cost import MICRO
 from service.solver.excluded import label
 from service.solver.market import Market
 from service.solver.order import Entry
-from service.solver.pick import cheapest
 from service.solver.pricing import Pricing
-from service.solver.rows import priced
 from service.solver.tables import SUSPECT
 from service.solver.words import about_usd
 
@@ -50,10 +47,11 @@ def _beyond(market: Market, pricing: Pricing, found: Found) -> str:
     """Why none of the options shown is known to be obtainable, and which offer beyond them is."""
     groups, allowed = market.groups, found.allowed
     stocked = np.array([one.availability in _HAD for one in groups.terms_all], dtype=np.bool_)[groups.terms[allowed.at]]
-    rows = cheapest(allowed.only(stocked & ~groups.suspect[allowed.at] & ~groups.kinds.single[groups.kind[allowed.at]]), 1)
-    if not len(rows):
+    usable = stocked & ~groups.suspect[allowed.at] & ~groups.kinds.single[groups.kind[allowed.at]]
+    usd = np.where(usable, allowed.usd_per_run, np.inf)
+    best = int(np.argmin(usd)) if len(usd) else -1
+    if best < 0 or not np.isfinite(usd[best]):
         return "no offer that fits is known to be available or limited for the hours needed"
-    one = priced(pricing, rows)[0]
-    total = one.sums[0 if pricing.work.runs is not None else 1] / MICRO
+    total = float(usd[best]) * (pricing.work.runs_per_month or 1.0)
     period = pricing.work.ranking_period.replace("_", " ")
-    return f"beyond the options shown: {label(groups, int(rows.group[0]))}, about {about_usd(total)} {period}"
+    return f"beyond the options shown: {label(groups, int(allowed.at[best]))}, about {about_usd(total)} {period}"

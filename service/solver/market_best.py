@@ -9,7 +9,7 @@ from service.solver.eligible import Mask
 from service.solver.market import Market
 from service.solver.market_tiers import markets_of
 from service.solver.options import cloud_entries
-from service.solver.pick import cheapest
+from service.solver.pick import cheapest, joined
 from service.solver.pricing import Pricing
 
 _NONE = "no offer of this market meets the request: see the exclusions"
@@ -22,11 +22,13 @@ def best_of_markets(
     groups, allowed = market.groups, found.allowed
     shown = {option.market_tier: option for option in reversed(options)}
     of_candidate = markets_of(groups.sellers)[groups.seller[allowed.at]]
+    missing = [place for place, tier in enumerate(MarketTier) if tier.value not in shown]
+    rows = [cheapest(allowed, 1, of_candidate == place) for place in missing]
+    found_at = [place for place, row in zip(missing, rows, strict=True) if len(row)]
+    entries = cloud_entries(market, pricing, joined(rows), mask, deadline_hours)
+    beyond = {place: entry.make(0, 0) for place, entry in zip(found_at, entries, strict=True)}
     best = []
     for place, tier in enumerate(MarketTier):
-        option = shown.get(tier.value)
-        if option is None and (mine := of_candidate == place).any():
-            entries = cloud_entries(market, pricing, cheapest(allowed.only(mine), 1), mask, deadline_hours)
-            option = entries[0].make(0, 0) if entries else None
+        option = shown.get(tier.value) or beyond.get(place)
         best.append(BestOfMarketTier(market_tier=tier.value, option=option, reason=_NONE if option is None else None))
     return tuple(best)

@@ -1,6 +1,8 @@
 """Pick: the cheapest rows over all eligible groups, and how many rows there are, under price caps and regions."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,10 +21,33 @@ class Candidates:
     offset: Floats
     counts: Ints  # rows of each group under every cap
     in_region: Bools | None  # per row along GroupTable.row; None: all
+    is_cut: bool = False  # some rows may have fallen to regions, reliability or caps
 
-    def only(self, kept: Bools) -> "Candidates":
-        """Those candidates of which `kept`, one per candidate, is true."""
-        return replace(self, at=self.at[kept], slope=self.slope[kept], offset=self.offset[kept], counts=self.counts[kept])
+    @cached_property
+    def first(self) -> Ints:
+        """Per candidate the place of its cheapest row: along GroupTable.row, or among the rows allowed."""
+        start = self.groups.start[self.at]
+        return start if self._allowed is None else np.searchsorted(self._allowed, start)
+
+    @cached_property
+    def usd_per_run(self) -> Floats:
+        """Per candidate the cost of a run on its cheapest row; infinite where no row is left."""
+        if self._allowed is None:
+            usd = self.slope * self.groups.usd_per_hour[self.at] + self.offset
+        else:
+            places = np.minimum(self.first, len(self._allowed) - 1)
+            usd = self.slope * self.groups.row_usd_per_hour[self._allowed[places]] + self.offset
+        return np.where(self.counts > 0, usd, np.inf) if self.is_cut else usd
+
+    @cached_property
+    def _allowed(self) -> Ints | None:
+        """The rows allowed, as positions along GroupTable.row; None: all."""
+        return None if self.in_region is None or self.in_region.all() else np.flatnonzero(self.in_region)
+
+    def positions(self, which: Ints, ahead: Ints) -> Ints:
+        """Along GroupTable.row, the place of the row `ahead` of the first of each candidate."""
+        place = self.first[which] + ahead
+        return place if self._allowed is None else self._allowed[place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +60,12 @@ class Rows:
     def __len__(self) -> int:
         return len(self.group)
 
-    def and_then(self, more: "Rows") -> "Rows":
-        """These rows and then others."""
-        return Rows(np.concatenate((self.group, more.group)), np.concatenate((self.position, more.position)))
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """The rows of all parts, one after the other."""
+    if not parts:
+        return Rows(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    return Rows(np.concatenate([one.group for one in parts]), np.concatenate([one.position for one in parts]))
 
 
 def rows_under(groups: GroupTable, at: Ints, caps: Floats, in_region: Bools | None) -> Ints:
@@ -59,30 +87,22 @@ def rows_under(groups: GroupTable, at: Ints, caps: Floats, in_region: Bools | No
     return np.asarray(passed[low] - passed[groups.start[at]], dtype=np.int64)
 
 
-def cheapest(found: Candidates, limit: int) -> Rows:
-    """The `limit` cheapest rows; equal costs by price, then by offer id.
+def cheapest(found: Candidates, limit: int, among: Bools | None = None) -> Rows:
+    """The `limit` cheapest rows, of the candidates of which `among` is true; equal costs by price, then by offer id.
 
     The best k rows lie in the k groups of the cheapest first rows, each group's rows being in order.
     """
-    groups, at, slope, offset, counts = found.groups, found.at, found.slope, found.offset, found.counts
-    if found.in_region is not None or (len(counts) and counts.min() == 0):
-        some = np.flatnonzero(counts > 0)
-        at, slope, offset, counts = at[some], slope[some], offset[some], counts[some]
-    allowed = None if found.in_region is None else np.flatnonzero(found.in_region)
-    first = groups.start[at] if allowed is None else np.searchsorted(allowed, groups.start[at])
-    usd = groups.usd_per_hour[at] if allowed is None else groups.row_usd_per_hour[allowed[first]]
-    score = slope * usd + offset
-    if len(score) > limit:
-        edge = np.partition(score, limit - 1)[limit - 1]
-        near = np.flatnonzero(score <= edge + 1 / MICRO)  # what rounds to the same micro-dollar ties
-        at, slope, offset, counts, first = at[near], slope[near], offset[near], counts[near], first[near]
-    depth = np.minimum(counts, limit)
-    which = np.repeat(np.arange(len(at)), depth)
-    ahead = np.arange(len(which)) - np.repeat(np.cumsum(depth) - depth, depth)
-    position = first[which] + ahead
-    if allowed is not None:
-        position = allowed[position]
+    groups, score = found.groups, found.usd_per_run
+    which = np.flatnonzero(np.isfinite(score) if among is None else among & np.isfinite(score))
+    if len(which) > limit:
+        mine = score[which]
+        edge = mine.min() if limit == 1 else np.partition(mine, limit - 1)[limit - 1]
+        which = which[mine <= edge + 1 / MICRO]  # what rounds to the same micro-dollar ties
+    depth = np.minimum(found.counts[which], limit)
+    ahead = np.arange(depth.sum()) - np.repeat(np.cumsum(depth) - depth, depth)
+    which = np.repeat(which, depth)
+    position = found.positions(which, ahead)
     price = groups.row_usd_per_hour[position]
-    micros = np.rint((slope[which] * price + offset[which]) * MICRO)
+    micros = np.rint((found.slope[which] * price + found.offset[which]) * MICRO)
     best = np.lexsort((groups.row_id[position], price, micros))[:limit]
-    return Rows(group=at[which[best]], position=position[best])
+    return Rows(group=found.at[which[best]], position=position[best])

@@ -5,12 +5,10 @@ import numpy as np
 from service.domain.plan import PlanOption, PolicyPrice, PolicySide
 from service.domain.request import Constraints, DataSensitivity
 from service.solver.candidates import Found
-from service.solver.cost import MICRO
 from service.solver.eligible import Mask
 from service.solver.pick import Rows, cheapest
 from service.solver.policy import POLICY_VERSION
 from service.solver.pricing import Pricing
-from service.solver.rows import priced
 from service.solver.words import about_usd, usd
 
 
@@ -27,7 +25,7 @@ def policy_price(
         return None
     rows = cheapest(found.blocked, 1)
     blocked = _blocked(pricing, mask, rows)
-    blocked_usd = priced(pricing, rows)[0].sums[0 if pricing.work.runs is not None else 1] / MICRO if len(rows) else None
+    blocked_usd = float(found.blocked.usd_per_run.min()) * (pricing.work.runs_per_month or 1.0) if len(rows) else None
     side = None
     if allowed is not None:
         side = PolicySide(

@@ -29,7 +29,7 @@ from service.solver.market_best import best_of_markets
 from service.solver.onprem import own_hardware
 from service.solver.options import cloud_entries
 from service.solver.order import Entry, made, ordered
-from service.solver.pick import cheapest
+from service.solver.pick import cheapest, joined
 from service.solver.policy_price import policy_price
 from service.solver.pool_defaults import default_pool
 from service.solver.pricing import Pricing, job_terms
@@ -157,7 +157,7 @@ def _cloud(market: Market, pricing: Pricing, found: Found, mask: Mask, request: 
     if len(rows) and int(doubt[rows.group].min()) > LIVE:
         least = int(doubt[allowed.at[allowed.counts > 0]].min())
         if least < int(doubt[rows.group].min()):
-            rows = rows.and_then(cheapest(allowed.only(doubt[allowed.at] == least), 1))
+            rows = joined((rows, cheapest(allowed, 1, doubt[allowed.at] == least)))
     return cloud_entries(market, pricing, rows, mask, request.constraints.deadline_hours)
 
 
