@@ -201,6 +201,19 @@ def test_a_job_that_ran_when_its_process_died_is_failed_by_the_next_leader(engin
     assert (job_status(engine, job_id)["status"], job_status(engine, job_id)["problem"]["code"]) == ("failed", "interrupted")
 
 
+def test_a_refresher_that_begins_to_lead_ends_what_the_last_one_left(engine, refresher_of, clock):
+    job_id = enqueue_refresh(engine, "fake", clock)
+
+    def dies(feed, accept):
+        raise LeaseLost("killed")
+
+    with pytest.raises(LeaseLost):
+        run_next_job(engine, LeaseKeeper(engine, "dead", clock).acquire(), clock, dies)
+    clock.pass_(minutes=1)
+    refresher_of("one").lead()
+    assert job_status(engine, job_id)["status"] == "failed"
+
+
 def test_a_waiting_job_outlives_a_restart(engine, clock):
     job_id = enqueue_refresh(engine, "fake", clock)
     first = LeaseKeeper(engine, "one", clock)
