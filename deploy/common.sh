@@ -16,16 +16,23 @@ find_python() {
   return 1
 }
 
-# install_into_venv LOCK EXTRA: idempotent; a stamp of the lock and of pyproject.toml says that nothing is left to do.
+# is_installed LOCK: a stamp of the lock and of the folder says that nothing is left to do.
+is_installed() {
+  stamp="$ROOT/.venv/.installed-$(basename "$1")"
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(stamp_of "$1")" ] && "$ROOT/.venv/bin/python" -c 'import fastapi, numpy' >/dev/null 2>&1
+}
+
+stamp_of() {
+  printf '%s %s\n' "$(cksum <"$1")" "$ROOT"
+}
+
+# install_into_venv LOCK [SUPERSET]: idempotent; does nothing when the lock, or one that holds it, is installed.
 install_into_venv() {
   lock=$1
   venv="$ROOT/.venv"
-  stamp="$venv/.installed-$(basename "$lock")"
-  wanted=$(cat "$lock" "$ROOT/pyproject.toml" | cksum)
-  if [ -x "$venv/bin/python" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] &&
-    "$venv/bin/python" -c 'import fastapi, numpy' >/dev/null 2>&1; then
-    return 0
-  fi
+  for enough in "$@"; do
+    if is_installed "$enough"; then return 0; fi
+  done
   python=$(find_python) || return 1
   if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
     say "Making .venv with $("$python" --version 2>&1)"
@@ -37,7 +44,7 @@ install_into_venv() {
     fi
   fi
   say "Installing the locked versions of $(basename "$lock") (one to three minutes the first time)"
-  rm -f "$stamp"
+  rm -f "$venv/.installed-$(basename "$lock")"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --only-binary :all: -r "$lock" || {
     say "The packages could not be installed; pip's words stand above. Running this script again goes on from here."
     return 1
@@ -52,5 +59,29 @@ command = pathlib.Path(sysconfig.get_path("scripts")) / "gpuplan"
 command.write_text(f"#!{sys.executable}\nimport sys\n\nfrom service.cli import main\n\nsys.exit(main())\n", encoding="utf-8")
 command.chmod(0o755)
 PY
-  printf '%s\n' "$wanted" > "$stamp"
+  stamp_of "$lock" >"$venv/.installed-$(basename "$lock")"
+}
+
+# apt_install WHY PACKAGE...: installs missing Debian packages, as root only; without them what needs them is left out.
+apt_install() {
+  why=$1
+  shift
+  missing=
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    say "Not installed:$missing. Without them: no $why. On Debian or Ubuntu: apt-get install --no-install-recommends$missing"
+    return 0
+  fi
+  say "Installing$missing ($why)"
+  # shellcheck disable=SC2086
+  if ! apt_quietly install --no-install-recommends $missing && ! { apt_quietly update && apt_quietly install --no-install-recommends $missing; }; then
+    say "apt-get could not install:$missing. Without them: no $why."
+  fi
+}
+
+apt_quietly() {
+  DEBIAN_FRONTEND=noninteractive apt-get -y -qq -o Dpkg::Use-Pty=0 "$@" </dev/null >/dev/null 2>&1
 }

@@ -10,7 +10,9 @@ if [ "${1:-}" = "--setup-only" ]; then
   setup_only=1
   shift
 fi
-install_into_venv "$ROOT/deploy/requirements.lock"
+# The tests' lock is a superset: a folder set up for tests can serve.
+install_into_venv "$ROOT/deploy/requirements.lock" "$ROOT/deploy/requirements-test.lock"
+apt_install "PDF reports" libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core
 if [ -n "$setup_only" ]; then
   say "Set up. Start with: sh deploy/serve.sh"
   exit 0

@@ -21,6 +21,10 @@ done
 install_into_venv "$ROOT/deploy/requirements-test.lock"
 "$ROOT/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps \
   -r "$ROOT/deploy/requirements-peers.lock" || say "Without hf-vram-calc: the tests that score it are skipped."
+apt_install "PDF reports" libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core
+apt_install "tests in a real browser" chromium
+apt_install "recalculation of workbooks" libreoffice-calc-nogui
+apt_install "pictures of PDF pages" poppler-utils
 [ -z "$setup_only" ] || exit 0
 
 bin="$ROOT/.venv/bin"
