@@ -26,6 +26,7 @@ from service.flows.watches import Target, UndeliverableAlarm
 TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
 TRIES: Final = 3
 _SLACK_API: Final = "https://slack.com/api/chat.postMessage"
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 Resolve = Callable[[str, int], Sequence[str]]
 
 
@@ -160,9 +161,14 @@ def checked_address(url: str, *, allow_private: bool, resolve: Resolve = resolve
 
 
 def _is_public(text: str) -> bool:
+    """Not inside, and not a translated form (NAT64, 6to4, Teredo, mapped) of something that may be."""
     address = ipaddress.ip_address(text.split("%")[0])
-    mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    return address.is_global and not address.is_multicast and (mapped is None or mapped.is_global)
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _NAT64 or address.sixtofour is not None or address.teredo is not None:
+            return False
+        if address.ipv4_mapped is not None:
+            return _is_public(str(address.ipv4_mapped))
+    return address.is_global and not address.is_multicast
 
 
 def _json(answer: httpx.Response) -> Mapping[str, Any]:

@@ -235,3 +235,15 @@ def api_database(tmp_path):
     prepare_database(made)
     yield made
     made.dispose()
+
+
+@pytest.fixture
+def over():
+    """What an application reads, with chat as a test sets it."""
+    return context_over
+
+
+@pytest.fixture
+def markets():
+    """A market of any offers."""
+    return market_of
