@@ -72,48 +72,58 @@ def offers_of(
         Refused: the card is not sold in this cloud, or has no price there.
         UnknownGpu: the id is not a card of the table.
     """
-    match, fraction, memory_gb = _card(listing)
+    card = _card(listing)
     if listing.is_sold is False:
         raise Refused(OUT_OF_SCOPE, f"not sold in the {listing.cloud} cloud")
     list_price = price(listing.usd_per_gpu_hour) if listing.usd_per_gpu_hour else None
     made = False
-    for stock in _stock_or_sold_out(listing, fraction):
+    for stock in _stock_or_sold_out(listing, card[1]):
         usd_per_gpu_hour = list_price
         if usd_per_gpu_hour is None and stock.count == 1 and stock.quote is not None:
             usd_per_gpu_hour = price(stock.quote)
         if usd_per_gpu_hour is None:
             continue
         made = True
-        whole = Offer(
-            feed=NAME,
-            provider=NAME,
-            tier=listing.cloud,
-            instance_type=listing.gpu_id,
-            gpu=match.gpu.name,
-            gpu_count=stock.count * fraction,
-            gpu_memory_gb=memory_gb,
-            gpu_raw_name=listing.gpu_id,
-            form_factor=match.form_factor,
-            interconnect=interconnect_of(match),
-            capacity_type=CapacityType.ON_DEMAND,
-            tenancy=_TENANCY[listing.cloud],
-            region=stock.data_center,
-            country=country_of(NAME, stock.data_center) if stock.data_center else stock.country,
-            availability=stock.availability,
+        whole = replace(
+            _pod(listing, card, stock, usd_per_gpu_hour, observed_at),
             attestations=attestations.get(stock.data_center or "", frozenset()),
-            usd_per_hour=usd_per_gpu_hour * stock.count,
-            storage_usd_per_gb_month=STORAGE_USD_PER_GB_MONTH,
-            egress_usd_per_gb=TRAFFIC_USD_PER_GB,
-            ingress_usd_per_gb=TRAFFIC_USD_PER_GB,
-            billing_increment_seconds=BILLING_INCREMENT_SECONDS,
-            disk_included_gb=0,
-            observed_at=observed_at,
             source=source,
         )
         yield whole
         yield from _spot(whole, stock, usd_per_gpu_hour)
     if not made:
         raise Refused(NO_PRICE, f"no price in the {listing.cloud} cloud")
+
+
+def _pod(
+    listing: Listing, card: tuple[GpuMatch, float, float], stock: Stock, usd_per_gpu_hour: Decimal, observed_at: datetime
+) -> Offer:
+    """The card's pod of this width at this place, on demand."""
+    match, fraction, memory_gb = card
+    return Offer(
+        feed=NAME,
+        provider=NAME,
+        tier=listing.cloud,
+        instance_type=listing.gpu_id,
+        gpu=match.gpu.name,
+        gpu_count=stock.count * fraction,
+        gpu_memory_gb=memory_gb,
+        gpu_raw_name=listing.gpu_id,
+        form_factor=match.form_factor,
+        interconnect=interconnect_of(match),
+        capacity_type=CapacityType.ON_DEMAND,
+        tenancy=_TENANCY[listing.cloud],
+        region=stock.data_center,
+        country=country_of(NAME, stock.data_center) if stock.data_center else stock.country,
+        availability=stock.availability,
+        usd_per_hour=usd_per_gpu_hour * stock.count,
+        storage_usd_per_gb_month=STORAGE_USD_PER_GB_MONTH,
+        egress_usd_per_gb=TRAFFIC_USD_PER_GB,
+        ingress_usd_per_gb=TRAFFIC_USD_PER_GB,
+        billing_increment_seconds=BILLING_INCREMENT_SECONDS,
+        disk_included_gb=0,
+        observed_at=observed_at,
+    )
 
 
 def _spot(on_demand: Offer, stock: Stock, usd_per_gpu_hour: Decimal) -> Iterator[Offer]:
