@@ -99,6 +99,9 @@ class ListedOffer:
     as_of: date | None
     is_dated: bool
     source: str
+    market_tier: str | None = None  # hobbyist, engineer, enterprise
+    session_limit_hours: float | None = None  # a session is ended after so long; null: no such limit
+    weekly_quota_hours: float | None = None  # hours of sessions in a week; null: no quota is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from providers.errors import InvalidInput, UnknownGpu
 from providers.gpus import select_gpus
+from providers.market_tiers import market_tier
 from service.domain.offers import ListedOffer, OfferPage, OffersQuery
 from service.solver.columns import Ints
 from service.solver.listing import OfferFilter
@@ -121,6 +122,9 @@ def _listed(market: Market, index: int) -> ListedOffer:
         as_of=offer.as_of,
         is_dated=offer.is_dated,
         source=offer.source,
+        market_tier=market_tier(provider=offer.provider, tier=offer.tier, tenancy=offer.tenancy),
+        session_limit_hours=offer.session_limit_hours,
+        weekly_quota_hours=offer.weekly_quota_hours,
     )
 
 
