@@ -74,6 +74,8 @@ def fits_on(need: JobShape | RawNeed, kinds: Kinds, nodes: int) -> KindFits:
 
 def estimate_kind(need: JobShape | RawNeed, kind: Kind, nodes: int) -> Estimate:
     """The job on one kind. A fraction of a card has its share of the memory and of the speed."""
+    if kind.gpu not in GPUS:  # stored by a version that knew the card
+        return _unknown_card(kind, nodes)
     return estimate_group(
         need,
         GPUS[kind.gpu],
@@ -82,6 +84,21 @@ def estimate_kind(need: JobShape | RawNeed, kind: Kind, nodes: int) -> Estimate:
         interconnect=Interconnect(kind.interconnect),
         fabric=Fabric(kind.fabric),
         gpu_memory_gb=kind.gpu_memory_gb,
+    )
+
+
+def _unknown_card(kind: Kind, nodes: int) -> Estimate:
+    nothing = VramEstimate(point_gib=0.0, safe_gib=0.0, usable_gib=0.0, headroom_gib=0.0, parts=(), dominated_by="")
+    detail = f"{kind.gpu} is not in the table of cards"
+    return Estimate(
+        gpu=kind.gpu,
+        gpu_count=kind.gpu_count,
+        nodes=nodes,
+        strategy="",
+        vram=nothing,
+        fits=False,
+        reason="software",
+        detail=detail,
     )
 
 

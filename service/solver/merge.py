@@ -66,7 +66,7 @@ def merged(
         usd_per_hour=usd[start], suspect=joined["suspect"].astype(np.bool_), doubt=keys.doubt(joined["suspect"].astype(np.bool_)),
         superseded=keys.superseded(), on_demand=np.asarray(capacity == "on_demand", dtype=np.bool_),
         reserved=np.flatnonzero(capacity == "reserved"), has_step=~np.isnan(money["billing_increment_seconds"]),
-        median_usd_per_gpu_hour=keys.medians(medians), money=money, **parts,
+        has_medians=bool(medians), median_usd_per_gpu_hour=keys.medians(medians), money=money, **parts,
     )  # fmt: skip
 
 
@@ -130,7 +130,7 @@ def _kinds(kinds: tuple[Kind, ...]) -> Kinds:
     return Kinds(
         all=kinds,
         gpu_count=np.array([kind.gpu_count for kind in kinds], dtype=np.float64),
-        alone=np.array([kind.is_host or kind.is_community or kind.gpu_count < 1 for kind in kinds], dtype=np.bool_),
+        alone=np.array([kind.is_market or kind.gpu_count < 1 for kind in kinds], dtype=np.bool_),
         single=np.array([kind.is_host for kind in kinds], dtype=np.bool_),
     )
 
@@ -203,7 +203,7 @@ class _Keys:
         """The 30-day median of spot and marketplace prices, where there is history enough."""
         found = np.full(len(self.all), np.nan)
         for at, (kind, seller, terms, _) in enumerate(self.all if medians else ()):
-            if terms.capacity_type != "spot" and not (kind.is_host or kind.is_community):
+            if terms.capacity_type != "spot" and not kind.is_market:
                 continue
             median = medians.get((seller.provider, kind.gpu, terms.capacity_type, region_class(seller.country)))
             if median is not None and median.days >= LEAST_HISTORY_DAYS:

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
 from itertools import compress
+from math import ceil
 from typing import Final
 
 from providers.market_tiers import effort
+from providers.units import HOURS_PER_MONTH
 from service.domain.estimate import Estimate, Range
 from service.domain.plan import OptionPrice, OptionVram, PlanOption
 from service.domain.workload import Task
@@ -17,7 +19,7 @@ from service.solver.market import Market
 from service.solver.market_tiers import market_of
 from service.solver.order import Entry
 from service.solver.pick import Rows
-from service.solver.pricing import Pricing
+from service.solver.pricing import MOVING_PRICE, Pricing
 from service.solver.rows import PricedRow, cloud_breakdown, priced
 from service.solver.tables import SUSPECT, Kind, Seller, Source, Terms
 from service.solver.words import about, about_hours, about_usd, percent, usd
@@ -171,6 +173,9 @@ def _price(one: _One) -> OptionPrice:
         status = one.market.status(source.feed)
         last = None if status is None else status.seen_at(source.scope)
         seen = seen if last is None else max(seen, last)
+    low = high = None
+    if one.pricing.ranges_prices and not one.priced.on_median and (one.terms.capacity_type == "spot" or one.kind.is_market):
+        low, high = (round(one.usd_per_hour * side, 6) for side in MOVING_PRICE)
     return OptionPrice(
         offer_id=one.priced.offer_id,
         observed_at=seen,
@@ -178,6 +183,8 @@ def _price(one: _One) -> OptionPrice:
         source=feed.text("source", one.feed_row) or source.feed,
         basis="median_30d" if one.priced.on_median else one.terms.price_basis,
         feed=source.feed,
+        low_usd_per_hour=low,
+        high_usd_per_hour=high,
     )
 
 
@@ -187,6 +194,8 @@ def _why(one: _One, region: str | None, hours: float, ranking_usd: float, vram: 
     machines = "" if one.priced.nodes == 1 else f"{one.priced.nodes} machines of "
     where = region or seller.country or "an unnamed place"
     takes = f"up {about_hours(hours)} a month" if work.task is Task.INFER else f"takes about {about_hours(hours)} a run"
+    if work.task is not Task.INFER and work.runs_per_month is not None and hours * work.runs_per_month > HOURS_PER_MONTH:
+        takes += f", {ceil(hours * work.runs_per_month / HOURS_PER_MONTH)} at once for a month's work"
     bought = one.terms.capacity_type.replace("_", " ")
     text = (
         f"{machines}{kind.gpu_count:g} x {kind.gpu} at {seller.provider} in {where} for {usd(one.usd_per_hour)} an hour"

@@ -21,6 +21,7 @@ from service.solver.work import Work
 SETUP_MINUTES: Final = 10.0
 RESTART_MINUTES: Final = 10.0
 STALL_MINUTES: Final = 2.0
+MOVING_PRICE: Final = (0.8, 1.3)  # of today's price: the range stated where no month of history is at hand
 _MINUTES: Final = 60.0
 
 
@@ -34,7 +35,12 @@ class Pricing:
     job: JobTerms
     transfer: Transfer
     disk_gb: float | None
-    use_medians: bool  # beyond one run, spot and marketplace totals stand on the 30-day median
+    ranges_prices: bool  # beyond one run: spot and marketplace prices move, so a median or a range is stated
+
+    @property
+    def use_medians(self) -> bool:
+        """Beyond one run, spot and marketplace totals stand on the 30-day median where there is one."""
+        return self.ranges_prices and self.groups.has_medians
 
     @cached_property
     def mid(self) -> Hours:
@@ -147,5 +153,8 @@ _RESTART: Final = Assumption(
 )
 _STALL: Final = Assumption(
     name="checkpoint.stall_minutes", value=STALL_MINUTES, unit="min", source="estimate", low=0.1, high=10.0
+)
+PRICE_RANGE: Final = Assumption(
+    name="moving_price_range", value="0.8 to 1.3 of today's price", source="estimate, where no 14 days of history are at hand"
 )
 _UNKNOWN: Final = Assumption(name="checkpoint.supported", value="unknown", source="costed as no: a run starts from zero")

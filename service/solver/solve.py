@@ -32,7 +32,7 @@ from service.solver.order import Entry, made, ordered
 from service.solver.pick import cheapest, joined
 from service.solver.policy_price import policy_price
 from service.solver.pool_defaults import default_pool
-from service.solver.pricing import Pricing, job_terms
+from service.solver.pricing import PRICE_RANGE, Pricing, job_terms
 from service.solver.requirement import requirement_of
 from service.solver.shape import shapes_of
 from service.solver.surcharge import with_surcharges
@@ -140,7 +140,7 @@ def _pricing(problem: _Problem, market: Market) -> tuple[Pricing, list[Assumptio
         job=job,
         transfer=transfer_of(data, market.groups.sellers.all, work.runs_each_month),
         disk_gb=None if data is None else data.disk_gb,
-        use_medians=bool(market.medians) and not is_single,
+        ranges_prices=not is_single,
     )
     location = data.location if data is not None else None
     rate = None if location is None else EGRESS_USD_PER_GB.get(location.provider)
@@ -187,7 +187,8 @@ def _dearest(pricing: Pricing, found: Found) -> dict[str, float]:
 def _priors(options: Sequence[PlanOption]) -> list[Assumption]:
     spot = [option for option in options if option.capacity_type == "spot"]
     hosts = any(option.tenancy == "community_host" for option in spot)
-    return prior_assumptions(host_bids=hosts, spot=any(option.tenancy != "community_host" for option in spot))
+    listed = prior_assumptions(host_bids=hosts, spot=any(option.tenancy != "community_host" for option in spot))
+    return [*listed, PRICE_RANGE] if any(option.price.low_usd_per_hour is not None for option in options) else listed
 
 
 def _class_assumed(problem: _Problem) -> list[Assumption]:

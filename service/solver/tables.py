@@ -45,6 +45,11 @@ class Kind:
     is_host: bool  # one named machine of a marketplace: there is no second one
     is_community: bool  # machines of the public: two of them never make a cluster
 
+    @property
+    def is_market(self) -> bool:
+        """Its price is set by many sellers and moves."""
+        return self.is_host or self.is_community
+
 
 @dataclass(frozen=True, slots=True)
 class Seller:
@@ -151,6 +156,7 @@ class GroupTable:
     on_demand: Bools
     reserved: Ints  # the groups that are commitments
     has_step: Bools  # the billing step is known
+    has_medians: bool
     median_usd_per_gpu_hour: Floats  # NaN where there are not enough days of history
     money: dict[str, Floats]  # the MONEY columns in dollars, seconds and GB; NaN where unknown
 

@@ -2,6 +2,8 @@
 
 import math
 
+from providers.units import HOURS_PER_YEAR
+
 
 def usd(value: float) -> str:
     """A price, exact to micro-dollars, with at least two decimals: 4, 0.4175 -> "$4.00", "$0.4175"."""
@@ -19,19 +21,21 @@ def about(value: float) -> str:
     """An estimate with three significant digits at most: 1234.5 -> "1,230", 0.04567 -> "0.0457"."""
     if 1e-4 <= value < 999.5:
         return f"{value:.3g}"
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else "never"
-    if abs(value) >= 999.5:
+    if not math.isfinite(value):
+        return "never"
+    if value < 0:
+        return f"-{about(-value)}"
+    if value >= 999.5:
         return f"{float(f'{value:.3g}'):,.0f}"
-    return f"{float(f'{value:.3g}'):f}" if abs(value) >= 1e-6 else "0"
+    return f"{float(f'{value:.3g}'):f}" if value >= 1e-6 else "0"
 
 
 def about_hours(hours: float) -> str:
     """A duration in the unit that reads best."""
     if hours < 1:
         return f"{about(hours * 60)} min"
-    if hours > 1000:
-        return f"{about(hours / 730)} months"
+    if hours > HOURS_PER_YEAR:
+        return f"{about(hours / HOURS_PER_YEAR)} years"
     return f"{about(hours)} h"
 
 

@@ -85,6 +85,13 @@ def test_machines_of_one_kind_and_place_are_joined_hosts_never(offer, market, pl
     assert reasons(made) == {"gpu_count": 1}
 
 
+def test_a_month_of_work_that_one_machine_cannot_do_names_how_many_do(offer, market, plan):
+    pool = {"gpu": "H100 SXM", "gpus_per_node": 8, "usd_per_gpu_hour": 2.0}
+    made = plan(market(offer()), usage={"utilization": 0.5}, workload=RAW_OPEN, on_prem=[pool])
+    cloud = next(option for option in made.options if option.kind == "cloud")
+    assert "2,920 h a run, 4 at once for a month's work" in cloud.why
+
+
 def test_machines_of_the_public_make_no_cluster_but_serve_replicas(offer, market, plan):
     public = market(offer("RTX 4090", "0.4", **COMMUNITY))
     four = {**RAW_OPEN, "gpu_count": 4, "gpu_hours": 400.0}

@@ -154,4 +154,8 @@ def test_spot_beyond_one_run_stands_on_its_thirty_day_median(offer, market, plan
     once = plan(market(spot, medians=medians), workload=short).options[0]
     assert (once.price.basis, lines(once)["compute"]) == ("list", 2.0)
     young = {key: PriceMedian(usd_per_gpu_hour=3.0, days=13)}
-    assert plan(market(spot, medians=young), workload=short, usage=monthly).options[0].price.basis == "list"
+    today = plan(market(spot, medians=young), workload=short, usage=monthly)
+    price = today.options[0].price
+    assert (price.basis, price.low_usd_per_hour, price.high_usd_per_hour) == ("list", 1.6, 2.6)  # 0.8 and 1.3 of 2
+    assert "moving_price_range" in {one.name for one in today.assumptions}
+    assert once.price.low_usd_per_hour is None
