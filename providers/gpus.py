@@ -65,6 +65,9 @@ class Gpu:
     price_basis: str
     note: str
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # equal cards have one name; cards are keys thousands of times per plan
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuMatch:
@@ -178,9 +181,8 @@ def _distance(gpu: Gpu, *, memory_gb: float | None = None, memory_mib: float | N
 
 def _form_class(gpu: Gpu) -> str:
     form = gpu.form_factor.casefold()
-    if form.startswith("oam"):
-        return "oam"
-    return "sxm" if form.startswith("sxm") or "module" in form else form
+    is_sxm = form.startswith("sxm") or "module" in form
+    return "oam" if form.startswith("oam") else "sxm" if is_sxm else form
 
 
 def _spaced(name: str) -> str:
@@ -220,10 +222,8 @@ def _gpu(row: Mapping[str, str]) -> Gpu:
         text = row[column]
         if column == "aliases":
             return tuple(filter(None, text.split(";")))
-        if kind is int:
-            return int(text)
-        if kind is float:
-            return float(text)
+        if kind in (int, float):
+            return int(text) if kind is int else float(text)
         return text if kind is str else (float(text) if text else None)
 
     return Gpu(**{field.name: value(field.name, field.type) for field in fields(Gpu)})  # type: ignore[arg-type]  # checked by tests

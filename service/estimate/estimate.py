@@ -1,38 +1,23 @@
 """What a job needs on a group of one card, in memory and in time: the composition that everyone else calls."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
-from providers.errors import InvalidInput
 from providers.gpus import Gpu
 from providers.offer import Fabric, Interconnect
-from service.domain.estimate import Estimate, Range, VramEstimate
+from service.domain.estimate import Estimate, VramEstimate
 from service.domain.workload import Precision, Task
 from service.estimate.advice import settings_that_free_most
 from service.estimate.job import JobShape
 from service.estimate.job_defaults import job_shape
 from service.estimate.job_memory import job_memory
+from service.estimate.pace import Group, Pace, pace_of
 from service.estimate.parallel import SINGLE, Parallelism, inference_ways, training_ways
-from service.estimate.runtime import train_seconds_per_token
-from service.estimate.serving import ServingEstimate, serve
 
 __all__ = ["JobShape", "estimate_on", "estimates_by_strategy", "job_shape", "ways_for"]
 
 LOW_HEADROOM_FRACTION = 0.05
 _ADVISED = 2
 _REMEMBERED = 32_768  # estimates kept: a plan asks for each card and count once, and requests differ mostly in their tokens
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """Machines of one card that work together. `usable_gib`: memory of one card that the job may use."""
-
-    gpu: Gpu
-    gpu_count: int
-    nodes: int
-    interconnect: Interconnect
-    fabric: Fabric
-    usable_gib: float
 
 
 def estimate_on(
@@ -83,18 +68,22 @@ def _best(
     job: JobShape, gpu: Gpu, gpu_count: int, nodes: int, interconnect: Interconnect, fabric: Fabric, usable_gib: float
 ) -> Estimate:
     group = Group(gpu=gpu, gpu_count=gpu_count, nodes=nodes, interconnect=interconnect, fabric=fabric, usable_gib=usable_gib)
-    ways = ways_for(job, gpu_count=gpu_count, nodes=nodes)
-    if not ways:
+    needs = _needs(job, gpu_count, nodes)
+    if not needs:
         return _no_way(job, group)
-    fitting = [way for way in ways if job_memory(job, way).safe_gib <= usable_gib]
+    fitting = [way for way, need in needs if need <= usable_gib]
     if not fitting:
-        return _one(job, group, min(ways, key=lambda way: job_memory(job, way).safe_gib))
-    return max((_one(job, group, way) for way in fitting), key=_rate)
+        return _one(job, group, min(needs, key=lambda one: one[1])[0])
+    if len(fitting) == 1 or _precision_refusal(job, gpu):
+        return _one(job, group, fitting[0])
+    paces = [pace for way in fitting if (pace := pace_of(job, group, way)) is not None]
+    return _at_pace(job, group, max(paces, key=lambda pace: pace.rate)) if paces else _one(job, group, fitting[0])
 
 
-def _rate(estimate: Estimate) -> float:
-    speed = estimate.requests_per_second or estimate.tokens_per_second
-    return speed.mid if speed is not None and estimate.fits else 0.0
+@lru_cache(maxsize=4096)
+def _needs(job: JobShape, gpu_count: int, nodes: int) -> tuple[tuple[Parallelism, float], ...]:
+    """Each way with the safe need of the fullest GPU, the same on every card."""
+    return tuple((way, job_memory(job, way).safe_gib) for way in ways_for(job, gpu_count=gpu_count, nodes=nodes))
 
 
 def _one(job: JobShape, group: Group, way: Parallelism) -> Estimate:
@@ -105,57 +94,30 @@ def _one(job: JobShape, group: Group, way: Parallelism) -> Estimate:
     if need > group.usable_gib:
         said = f"needs {need:.1f} GiB a GPU, {group.gpu.name} leaves {group.usable_gib:.1f} GiB"
         return _not_fitting(job, group, way, reason="vram", detail=said)
-    if job.task is Task.TRAIN:
-        return _training(job, group, way)
-    try:
-        served = _replica(job, group.gpu, way.tensor, way.pipeline, group.interconnect, group.usable_gib)
-    except InvalidInput as refused:  # no room for one sequence beside the weights
-        return _not_fitting(job, group, way, reason="vram", detail=str(refused))
-    requests, tokens = served.requests_per_second, served.tokens_per_second
-    return _fitting(
-        job,
-        group,
-        way,
-        requests_per_second=_times(requests, way.data),
-        tokens_per_second=_times(tokens, way.data),
-        bound=served.bound,
-    )
+    pace = pace_of(job, group, way)
+    if pace is None:
+        return _not_fitting(job, group, way, reason="vram", detail="the memory cannot hold the weights and one sequence")
+    return _at_pace(job, group, pace)
 
 
-def _training(job: JobShape, group: Group, way: Parallelism) -> Estimate:
-    speed = train_seconds_per_token(
-        job,
-        group.gpu,
+def _at_pace(job: JobShape, group: Group, pace: Pace) -> Estimate:
+    vram = _vram(job, pace.way, group.usable_gib)
+    is_low = vram.headroom_gib < LOW_HEADROOM_FRACTION * group.usable_gib
+    advice = settings_that_free_most(job, pace.way)[:_ADVISED] if is_low else ()
+    return Estimate(
+        gpu=group.gpu.name,
         gpu_count=group.gpu_count,
         nodes=group.nodes,
-        strategy=way.label,
-        interconnect=group.interconnect,
-        fabric=group.fabric,
+        strategy=pace.way.label,
+        vram=vram,
+        fits=True,
+        seconds_per_unit=pace.seconds_per_unit(),
+        requests_per_second=pace.requests_per_second(),
+        tokens_per_second=pace.tokens_per_second(),
+        bound=pace.bound,
+        low_headroom=is_low,
+        advice=tuple(saving.sentence for saving in advice),
     )
-    seconds = speed.seconds_per_unit
-    tokens = Range(low=1 / seconds.high, mid=1 / seconds.mid, high=1 / seconds.low)
-    return _fitting(job, group, way, seconds_per_unit=seconds, tokens_per_second=tokens, bound=speed.bound)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _replica(
-    job: JobShape, gpu: Gpu, tensor: int, pipeline: int, interconnect: Interconnect, usable_gib: float
-) -> ServingEstimate:
-    """One replica under full load: groups with several have as many times its rate."""
-    return serve(
-        job,
-        gpu,
-        gpu_count=tensor,
-        nodes=pipeline,
-        tensor_parallel=tensor,
-        pipeline_parallel=pipeline,
-        usable_gib=usable_gib,
-        interconnect=interconnect,
-    )
-
-
-def _times(rate: Range, replicas: int) -> Range:
-    return Range(low=rate.low * replicas, mid=rate.mid * replicas, high=rate.high * replicas)
 
 
 def _precision_refusal(job: JobShape, gpu: Gpu) -> str:
@@ -169,6 +131,7 @@ def _precision_refusal(job: JobShape, gpu: Gpu) -> str:
     return ""
 
 
+@lru_cache(maxsize=8192)  # cards of the same memory share it
 def _vram(job: JobShape, way: Parallelism, usable_gib: float) -> VramEstimate:
     need = job_memory(job, way)
     return VramEstimate(
@@ -178,35 +141,6 @@ def _vram(job: JobShape, way: Parallelism, usable_gib: float) -> VramEstimate:
         headroom_gib=usable_gib - need.safe_gib,
         parts=need.parts,
         dominated_by=need.dominated_by,
-    )
-
-
-def _fitting(
-    job: JobShape,
-    group: Group,
-    way: Parallelism,
-    *,
-    bound: str,
-    tokens_per_second: Range,
-    seconds_per_unit: Range | None = None,
-    requests_per_second: Range | None = None,
-) -> Estimate:
-    vram = _vram(job, way, group.usable_gib)
-    is_low = vram.headroom_gib < LOW_HEADROOM_FRACTION * group.usable_gib
-    advice = settings_that_free_most(job, way)[:_ADVISED] if is_low else ()
-    return Estimate(
-        gpu=group.gpu.name,
-        gpu_count=group.gpu_count,
-        nodes=group.nodes,
-        strategy=way.label,
-        vram=vram,
-        fits=True,
-        seconds_per_unit=seconds_per_unit,
-        requests_per_second=requests_per_second,
-        tokens_per_second=tokens_per_second,
-        bound=bound,
-        low_headroom=is_low,
-        advice=tuple(saving.sentence for saving in advice),
     )
 
 

@@ -1,6 +1,5 @@
 """Work of one training token: operations of linear layers and attention, and memory traffic beside them."""
 
-from service.estimate.card_rates import CardRates, matmul_rate
 from service.estimate.time_constants import TimeConstants
 from service.estimate.train_step import TrainStep
 
@@ -33,12 +32,6 @@ def attention_flops_per_token(step: TrainStep) -> float:
     return 4.0 * shape.q_width * attended_tokens(step) * passes
 
 
-def attention_seconds_per_token(step: TrainStep, rates: CardRates, constants: TimeConstants) -> float:
-    """GPU-seconds of attention, which sustains a smaller share than the linear layers, by kernel family."""
-    share = constants.attention.share * (constants.attention.megatron_relative if step.framework == "megatron" else 1.0)
-    return attention_flops_per_token(step) / (rates.matmul_16bit * share)
-
-
 def attended_tokens(step: TrainStep) -> float:
     """Context a token attends to, summed over the layers."""
     shape = step.shape
@@ -48,21 +41,6 @@ def attended_tokens(step: TrainStep) -> float:
         return whole
     windowed = shape.sliding_window * (1.0 - shape.sliding_window / (2.0 * step.sequence))
     return (shape.all_layers - shape.sliding_layers) * step.sequence * causal + shape.sliding_layers * windowed
-
-
-def linear_seconds_per_token(step: TrainStep, rates: CardRates, constants: TimeConstants) -> float:
-    """GPU-seconds of the linear layers; 8- and 4-bit formats leave the output head at 16 bits."""
-    shape, matmul = step.shape, constants.matmul
-    flops = linear_flops_per_token(step)
-    head = min(shape.embedding_params / shape.matmul_params, 1.0) if shape.matmul_params else 0.0
-    body_rate, head_rate = matmul_rate(rates, step.precision), rates.matmul_16bit
-    if step.precision == "fp32":
-        head_rate = rates.matmul_fp32
-    if step.framework == "megatron" and step.precision in ("fp8", "fp4"):
-        body_rate *= matmul.megatron_fp8
-    seconds = flops * ((1.0 - head) / body_rate + head / head_rate)
-    seconds *= 1.0 + matmul.narrow_hidden / shape.hidden
-    return seconds / matmul.expert_relative if shape.is_moe else seconds
 
 
 def traffic_bytes_per_token(step: TrainStep, constants: TimeConstants) -> float:
@@ -86,12 +64,11 @@ def traffic_bytes_per_token(step: TrainStep, constants: TimeConstants) -> float:
     return total
 
 
-def dequantize_seconds_per_token(step: TrainStep, rates: CardRates, constants: TimeConstants) -> float:
-    """GPU-seconds to expand quantised weights: every pass writes them out once for all tokens of the micro batch."""
+def dequantized_bytes_per_token(step: TrainStep, constants: TimeConstants) -> float:
+    """Bytes of quantised weights expanded: every pass writes them out once for all tokens of the micro batch."""
     if step.technique != "qlora":
         return 0.0
     cost = constants.quantized
     passes = 3.0 if step.recompute == "full" else 2.0
     scheme = cost.gptq_relative if (step.quantization or "").startswith("gptq") else 1.0
-    moved = passes * step.shape.linear_params * cost.dequantize_bytes * scheme
-    return moved / (rates.bandwidth * cost.bandwidth_share) / step.tokens
+    return passes * step.shape.linear_params * cost.dequantize_bytes * scheme / step.tokens

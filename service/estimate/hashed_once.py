@@ -1,6 +1,10 @@
 """HashedOnce: the base of frozen types that are keys of memoised functions thousands of times per plan."""
 
+from collections.abc import Callable
 from dataclasses import fields
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
 
 
 class HashedOnce:
@@ -13,8 +17,12 @@ class HashedOnce:
     _hash: int
 
     def __post_init__(self) -> None:
-        compared = tuple(getattr(self, one.name) for one in fields(self) if one.compare)  # type: ignore[arg-type]  # always a dataclass
-        object.__setattr__(self, "_hash", hash(compared))
+        object.__setattr__(self, "_hash", hash(_compared(type(self))(self)))  # type: ignore[arg-type]  # a class is hashable
 
     def __hash__(self) -> int:
         return self._hash
+
+
+@lru_cache(maxsize=64)
+def _compared(kind: type[Any]) -> Callable[[Any], Any]:
+    return attrgetter(*(field.name for field in fields(kind) if field.compare))

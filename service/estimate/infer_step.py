@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from service.estimate.hashed_once import HashedOnce
 from service.estimate.kv_cache import kv_bytes_per_token
 from service.estimate.memory_constants import MEMORY
 from service.estimate.model_shape import ModelShape
@@ -13,7 +14,7 @@ FP8_CACHE_PRECISIONS = ("fp8", "fp4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InferStep:
+class InferStep(HashedOnce):
     """A batch of `batch` sequences of `prompt` tokens each answered by `answer`, on `tensor` x `pipeline` cards.
 
     `precision` is that of the weights (bf16, fp16, fp8, int8, int4, fp4, fp32); `quantization` the scheme, if any.
@@ -32,6 +33,8 @@ class InferStep:
     pipeline: int = 1
     vector_kernels: bool = False
     nvlink: bool | None = None
+
+    __hash__ = HashedOnce.__hash__
 
     @property
     def bytes_per_weight(self) -> float:

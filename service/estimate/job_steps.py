@@ -12,6 +12,7 @@ from service.estimate.train_step import Layout, TrainStep, adapted_layers
 _SHARDING = {"single": "none", "ddp": "none", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3", "fsdp": "fsdp"}
 _DEGREES = ("tensor_parallel", "pipeline_parallel", "replicas", "context_parallel")
 FUSED_FRAMEWORKS = (Framework.MEGATRON, Framework.LLM_FOUNDRY, Framework.UNSLOTH)  # kernels fused by hand
+PASSES_BESIDE = (Technique.DPO, Technique.PPO, Technique.GRPO)  # other passes beside the training step itself
 ANSWERED_IN_ONE_PASS = ("encoder", "diffusion")  # a request is read, not continued token by token
 _BYTES_OF_CACHE = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5, "fp4": 0.5}
 
@@ -63,10 +64,9 @@ def _has_nvlink(interconnect: Interconnect, gpu_count: int) -> bool | None:
 @lru_cache(maxsize=1024)
 def train_step(job: JobShape, layout: Layout) -> TrainStep:
     """The training step of a job on a layout; preference techniques train every weight, with other passes beside."""
-    technique = {Technique.LORA: "lora", Technique.QLORA: "qlora"}.get(job.technique or Technique.FULL, "full")
     return TrainStep(
         shape=job.model,
-        technique=technique,
+        technique=step_technique(job),
         precision=job.precision.value,
         framework=job.framework.value,
         micro_batch=job.micro_batch_size,
@@ -78,8 +78,13 @@ def train_step(job: JobShape, layout: Layout) -> TrainStep:
         quantization=job.quantization.value if job.quantization else None,
         adapted=adapted_layers(job.model, job.lora_targets) if job.uses_adapters else adapted_layers(job.model, "none"),
         layout=layout,
-        preference=job.technique.value if job.technique in (Technique.DPO, Technique.PPO, Technique.GRPO) else "",
+        preference=job.technique.value if job.technique in PASSES_BESIDE else "",
     )
+
+
+def step_technique(job: JobShape) -> str:
+    """full, lora or qlora: which weights a step trains and whether they are expanded first."""
+    return {Technique.LORA: "lora", Technique.QLORA: "qlora"}.get(job.technique or Technique.FULL, "full")
 
 
 @lru_cache(maxsize=1024)

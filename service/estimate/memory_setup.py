@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.domain.workload import Framework, LossKind
+from service.estimate.hashed_once import HashedOnce
 from service.estimate.memory_constants import MEMORY, FrameworkFacts, MemoryConstants
 from service.estimate.model_shape import ModelShape
 from service.estimate.parallel import SINGLE, Parallelism
@@ -52,7 +53,7 @@ class Adapters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySetup:
+class MemorySetup(HashedOnce):
     """One job on one group. `quantization` is a key of [bytes_per_weight]; tokens are per GPU before context splitting."""
 
     shape: ModelShape
@@ -88,6 +89,8 @@ class MemorySetup:
     generates: bool = False  # answers are generated between training steps: their cache is a moment of its own
     unvalidated_margin: float = 0.0  # further share of the point in the safe value: no measured row is of this kind
     constants: MemoryConstants = MEMORY
+
+    __hash__ = HashedOnce.__hash__
 
     @property
     def facts(self) -> FrameworkFacts:

@@ -38,8 +38,6 @@ def _rows() -> list[dict[str, str]]:
 def _shape(row: Mapping[str, str]) -> ModelShape:
     values: dict[str, Any] = {}
     for field in fields(ModelShape):
-        if not field.init:
-            continue
         raw = row[field.name]
         if field.name in _TEXT:
             values[field.name] = raw

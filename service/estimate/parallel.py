@@ -1,15 +1,17 @@
 """Parallelism: how work and state are spread over GPUs, and which ways are tried on a group of them."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from service.domain.workload import Strategy
+from service.estimate.hashed_once import HashedOnce
 from service.estimate.model_shape import ModelShape
 
 TENSOR_DEGREES = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parallelism:
+class Parallelism(HashedOnce):
     """Degrees of every kind; their product is the number of GPUs.
 
     `data` GPUs (or groups) take different samples; the strategy says what they shard. For inference `data` counts
@@ -23,6 +25,8 @@ class Parallelism:
     context: int = 1
     sequence_parallel: bool = True  # norms and residual inputs are split by the tensor degree too
 
+    __hash__ = HashedOnce.__hash__
+
     @property
     def gpus(self) -> int:
         """GPUs in the whole group."""
@@ -31,10 +35,7 @@ class Parallelism:
     @property
     def label(self) -> str:
         """The words of an answer: "single", "ddp", "fsdp", "zero2", "tensor_parallel=4,replicas=2"."""
-        if self.strategy not in (Strategy.TENSOR_PARALLEL, Strategy.PIPELINE_PARALLEL):
-            return self.strategy.value
-        degrees = (("tensor_parallel", self.tensor), ("pipeline_parallel", self.pipeline), ("replicas", self.data))
-        return ",".join(f"{name}={degree}" for name, degree in degrees if degree > 1) or Strategy.SINGLE.value
+        return _label(self)
 
     @property
     def shards_weights(self) -> bool:
@@ -55,6 +56,14 @@ class Parallelism:
     def shard_degree(self) -> int:
         """GPUs over which sharded state is spread: the context group holds parts too."""
         return self.data * self.context
+
+
+@lru_cache(maxsize=1024)
+def _label(ways: Parallelism) -> str:
+    if ways.strategy not in (Strategy.TENSOR_PARALLEL, Strategy.PIPELINE_PARALLEL):
+        return ways.strategy.value
+    degrees = (("tensor_parallel", ways.tensor), ("pipeline_parallel", ways.pipeline), ("replicas", ways.data))
+    return ",".join(f"{name}={degree}" for name, degree in degrees if degree > 1) or Strategy.SINGLE.value
 
 
 SINGLE = Parallelism()

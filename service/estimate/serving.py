@@ -7,10 +7,10 @@ from providers.gpus import Gpu
 from providers.offer import Interconnect
 from providers.units import GIB
 from service.domain.estimate import Range
-from service.estimate.card_rates import rates_of
+from service.estimate.card_rates import CardRates, rates_of
+from service.estimate.infer_step import InferStep
 from service.estimate.job import JobShape
 from service.estimate.job_steps import infer_step
-from service.estimate.runtime import spread
 from service.estimate.serving_load import BatchTime, batch_time, largest_batch_within, sequences_that_fit
 from service.estimate.time_constants import TIME, TimeConstants
 
@@ -57,35 +57,45 @@ def serve(
     if replicas < 1:
         raise InvalidInput(f"a replica of {cards} cards does not fit {gpu_count * nodes}", pointer="/workload/strategy")
     step = infer_step(job, tensor=tensor_parallel, pipeline=pipeline_parallel, interconnect=interconnect)
-    rates = rates_of(gpu, constants)
-    fitting = sequences_that_fit(step, usable_gib * GIB, constants)
-    if fitting < 1:
+    found = saturated(job, step, rates_of(gpu, constants), usable_gib=usable_gib, constants=constants)
+    if found is None:
         raise InvalidInput("the memory cannot hold the weights and one sequence", pointer="/workload/model")
-    most = min(fitting, job.concurrency or fitting)
-    load = largest_batch_within(
-        step,
-        rates,
-        most=most,
-        time_to_first_token_seconds=job.time_to_first_token_seconds,
-        time_per_output_token_seconds=job.time_per_output_token_seconds,
-        constants=constants,
-    )
-    met = load is not None
-    error = constants.error["diffusion" if job.model.kind == "diffusion" else "serving"]
-    return _estimate(load or batch_time(step, rates, constants, batch=1), replicas, met, error)
-
-
-def _estimate(load: BatchTime, replicas: int, meets_targets: bool, error: tuple[float, float]) -> ServingEstimate:
-    seconds = spread(load.token_seconds / load.batch / replicas, error)
-    tokens = Range(low=1 / seconds.high, mid=1 / seconds.mid, high=1 / seconds.low)
-    requests = Range(low=tokens.low / load.answer, mid=tokens.mid / load.answer, high=tokens.high / load.answer)
+    load, met = found
+    rate, (fast, slow) = load.batch * replicas / load.token_seconds, serving_error(job, constants)  # the error is of seconds
+    tokens = Range(low=rate / slow, mid=rate, high=rate / fast)
     return ServingEstimate(
-        requests_per_second=requests,
+        requests_per_second=Range(low=tokens.low / load.answer, mid=rate / load.answer, high=tokens.high / load.answer),
         tokens_per_second=tokens,
         time_to_first_token_seconds=load.first_token_seconds,
         time_per_output_token_seconds=load.token_seconds,
         batch=load.batch,
         replicas=replicas,
         bound=load.bound,
-        meets_targets=meets_targets,
+        meets_targets=met,
     )
+
+
+def saturated(
+    job: JobShape, step: InferStep, rates: CardRates, *, usable_gib: float, constants: TimeConstants = TIME
+) -> tuple[BatchTime, bool] | None:
+    """The load of one replica with as many sequences as memory, targets and the job allow, and whether it meets the targets.
+
+    None: its memory cannot hold one sequence. Where even one alone is too slow, the load is of that one.
+    """
+    fitting = sequences_that_fit(step, usable_gib * GIB, constants)
+    if fitting < 1:
+        return None
+    load = largest_batch_within(
+        step,
+        rates,
+        most=min(fitting, job.concurrency or fitting),
+        time_to_first_token_seconds=job.time_to_first_token_seconds,
+        time_per_output_token_seconds=job.time_per_output_token_seconds,
+        constants=constants,
+    )
+    return (load, True) if load is not None else (batch_time(step, rates, constants, batch=1), False)
+
+
+def serving_error(job: JobShape, constants: TimeConstants = TIME) -> tuple[float, float]:
+    """Low and high over mid of the job's class, in seconds."""
+    return constants.error["diffusion" if job.model.kind == "diffusion" else "serving"]

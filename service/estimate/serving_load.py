@@ -1,19 +1,17 @@
 """Load of one serving replica: how many sequences fit, and how long a token takes at a batch."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import floor
+from typing import NamedTuple
 
 from service.estimate.card_rates import CardRates
-from service.estimate.communication import BYTES_16BIT, tensor_link
-from service.estimate.decode import kernel_share, seconds_per_layer
-from service.estimate.infer_step import InferStep, kv_bytes_read, weight_bytes_read, weight_bytes_resident
-from service.estimate.kv_cache import kv_bytes_per_token
+from service.estimate.communication import tensor_link
+from service.estimate.infer_step import InferStep, weight_bytes_read
+from service.estimate.serving_work import serving_work
 from service.estimate.time_constants import TIME, TimeConstants
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchTime:
+class BatchTime(NamedTuple):
     """One replica decoding `batch` sequences in a steady state: its wall seconds.
 
     In a steady state every answer of n tokens waits for n steps and for the prefills of the sequences that join
@@ -21,11 +19,20 @@ class BatchTime:
     """
 
     batch: int
-    prompt_seconds: float  # prefill of one prompt
-    step_seconds: float
     answer: int
     stages: int  # of a pipeline: a prompt passes them one after the other
-    bound: str  # compute, bandwidth, launch, communication
+    prompt_seconds: float  # prefill of one prompt
+    step_seconds: float
+    compute: float  # what the step waits for
+    memory: float
+    launch: float
+    exchange: float
+
+    @property
+    def bound(self) -> str:
+        """compute, bandwidth, launch or communication: the largest part of the step."""
+        parts = ((self.compute, "compute"), (self.memory, "bandwidth"), (self.launch, "launch"), (self.exchange, "communication"))
+        return max(parts)[1]
 
     @property
     def token_seconds(self) -> float:
@@ -44,18 +51,14 @@ class BatchTime:
 def sequences_that_fit(step: InferStep, usable_bytes: float, constants: TimeConstants = TIME) -> int:
     """Sequences whose caches fit beside the weights of one replica; 0 when the weights do not.
 
-    `usable_bytes` is of one card. Sequences join and leave at different times, so that each holds its prompt and
-    a part of its answer on average.
+    `usable_bytes` is of one card.
     """
-    cost = constants.serving
-    free = cost.memory_fraction * usable_bytes * step.tensor * step.pipeline - weight_bytes_resident(step)
-    per_sequence = kv_bytes_per_token(step.shape, bytes_per_value=step.kv_bytes) * (
-        step.prompt + cost.kv_output_fraction * step.answer
-    )
+    cost, work = constants.serving, serving_work(step, constants)
+    free = cost.memory_fraction * usable_bytes * step.tensor * step.pipeline - work.resident_bytes
     if free <= 0:
         return 0
-    most = cost.max_sequences_experts if step.shape.is_moe else cost.max_sequences
-    return min(floor(free / per_sequence) if per_sequence else int(most), int(most))
+    most = int(cost.max_sequences_experts if step.shape.is_moe else cost.max_sequences)
+    return min(floor(free / work.cache_bytes_held), most) if work.cache_bytes_held else most
 
 
 def batch_time(step: InferStep, rates: CardRates, constants: TimeConstants = TIME, *, batch: int) -> BatchTime:
@@ -68,33 +71,25 @@ def load_curve(step: InferStep, rates: CardRates, constants: TimeConstants = TIM
 
     The stages of a pipeline work on parts of the batch at the same time, so that each reads its weights once per part.
     """
-    cost, shape = constants.serving, step.shape
+    work, shape, overlap_rest = serving_work(step, constants), step.shape, constants.serving.overlap_rest
     cards = step.tensor * step.pipeline
     compute_rate = _compute_rate(step, rates, constants) * cards
-    row_seconds = 2.0 * shape.params_active / compute_rate
+    row_seconds = work.row_flops / compute_rate
     exchange = exchange_seconds_per_token(step, rates, constants)
-    passes = cost.diffusion_passes if shape.kind == "diffusion" else 1.0
-    prompt_flops = (2.0 * shape.params_active + 2.0 * shape.layers * shape.q_width * step.prompt) * step.prompt * passes
-    prompt_seconds = prompt_flops / compute_rate + exchange * step.prompt
-    cache_seconds = kv_bytes_read(step, step.prompt + step.answer / 2.0) / cards / rates.streamed
-    read_rate = kernel_share(step, constants) * step.tensor * rates.streamed
-    all_weights = weight_bytes_read(step, rows=1) / read_rate
-    launch = shape.layers * seconds_per_layer(step, constants) * cost.step_overhead_relative
+    prompt_seconds = work.prompt_flops / compute_rate + exchange * step.prompt
+    cache_seconds = work.cache_bytes_read / cards / rates.streamed
+    read_rate = step.tensor * rates.streamed
+    all_weights, launch = work.weight_bytes_read / read_rate, work.launch_seconds
 
     def at(batch: int) -> BatchTime:
-        weights = weight_bytes_read(step, rows=batch) / read_rate if shape.is_moe else all_weights
+        weights = weight_bytes_read(step, rows=batch) / work.kernel_share / read_rate if shape.is_moe else all_weights
         memory = weights + cache_seconds * batch
         compute = row_seconds * batch
         waiting = exchange * batch
-        overlapped = max(memory, compute) + cost.overlap_rest * min(memory, compute)
-        parts = ((compute, "compute"), (memory, "bandwidth"), (launch, "launch"), (waiting, "communication"))
+        overlapped = max(memory, compute) + overlap_rest * min(memory, compute)
+        step_seconds = overlapped + launch + waiting
         return BatchTime(
-            batch=batch,
-            prompt_seconds=prompt_seconds,
-            step_seconds=overlapped + launch + waiting,
-            answer=step.answer,
-            stages=step.pipeline,
-            bound=max(parts)[1],
+            batch, step.answer, step.pipeline, prompt_seconds, step_seconds, compute, memory, launch, exchange=waiting
         )
 
     return at
@@ -104,11 +99,10 @@ def exchange_seconds_per_token(step: InferStep, rates: CardRates, constants: Tim
     """Seconds of the two all-reduces a layer of a tensor-parallel group, the exposed part, per token of the batch."""
     if step.tensor <= 1:
         return 0.0
-    sent = 2.0 * step.shape.layers * step.shape.hidden * BYTES_16BIT * 2.0 * (step.tensor - 1) / step.tensor / step.pipeline
     has_nvlink = rates.nvlink > 0 and step.nvlink is not False
     # over NVLink an all-reduce waits for its cards more than for its bytes; a slow link is all bytes
     exposed = constants.serving.tensor_exposed if has_nvlink else 1.0
-    return exposed * sent / tensor_link(step.nvlink, step.tensor, rates, constants)
+    return exposed * serving_work(step, constants).exchanged_bytes / tensor_link(step.nvlink, step.tensor, rates, constants)
 
 
 def _compute_rate(step: InferStep, rates: CardRates, constants: TimeConstants) -> float:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from service.estimate.hashed_once import HashedOnce
 from service.estimate.model_shape import ModelShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(HashedOnce):
     """How one job is spread over `gpus` cards on `nodes` machines; `gpus` is the product of the degrees.
 
     `sharding` is none, zero1, zero2, zero3 or fsdp (the last two hold every weight once).
@@ -24,6 +25,8 @@ class Layout:
     nvlink: bool | None = None
     fast_fabric: bool | None = None
 
+    __hash__ = HashedOnce.__hash__
+
     @property
     def fully_sharded(self) -> bool:
         """Weights are gathered layer by layer."""
@@ -39,16 +42,18 @@ SINGLE = Layout()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptedLayers:
+class AdaptedLayers(HashedOnce):
     """Adapted projections of one layer: how many, and the sums of their input and output widths."""
 
     modules: int = 0
     input_width: float = 0.0
     output_width: float = 0.0
 
+    __hash__ = HashedOnce.__hash__
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainStep:
+class TrainStep(HashedOnce):
     """One micro batch on one model-parallel group.
 
     `recompute` is none, selective or full. `compiled` means fused kernels, by a compiler or by hand.
@@ -69,6 +74,8 @@ class TrainStep:
     adapted: AdaptedLayers = AdaptedLayers()
     layout: Layout = SINGLE
     preference: str = ""  # dpo, ppo, grpo: passes beside the training step itself
+
+    __hash__ = HashedOnce.__hash__
 
     @property
     def tokens(self) -> int:

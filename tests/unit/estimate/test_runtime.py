@@ -9,12 +9,12 @@ from providers.gpus import GPUS
 from providers.offer import Fabric, Interconnect
 from service.domain.workload import Framework, Strategy, Technique, Workload
 from service.estimate.card_rates import rates_of
-from service.estimate.flops import linear_seconds_per_token
 from service.estimate.job_defaults import job_shape
 from service.estimate.job_steps import layout_of
 from service.estimate.models import MODELS
 from service.estimate.runtime import relative_speed, step_time, train_seconds_per_token
 from service.estimate.time_constants import TIME
+from service.estimate.token_work import token_work
 from service.estimate.train_step import AdaptedLayers, Layout, TrainStep
 
 A100, H100, RTX_4090 = GPUS["A100-SXM4-80GB"], GPUS["H100-SXM"], GPUS["RTX 4090"]
@@ -47,7 +47,8 @@ def test_linear_layers_take_their_operations_over_the_sustained_rate():
     # 8 x (6.738e9 - 0.131e9) operations at 271.2 TFLOPS x share, narrowed by 1 + h0 / 4096
     rate = 271.2e12 * TIME.matmul.of_measured["Ampere"]
     by_hand = 8 * (6.738e9 - 32000 * 4096) / rate * (1 + TIME.matmul.narrow_hidden / 4096)
-    assert linear_seconds_per_token(STEP, rates_of(A100), TIME) == pytest.approx(by_hand)
+    work = token_work(STEP, TIME)
+    assert (work.body_flops + work.head_flops) / rates_of(A100).matmul_16bit == pytest.approx(by_hand)
 
 
 def test_a_full_7b_step_on_an_a100_lies_near_the_published_rate():
