@@ -8,18 +8,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from math import floor
 from typing import Final
 
 from providers.gpus import find_gpu
 from providers.interconnect import interconnect_of
 from providers.offer import Arch, CapacityType, Offer, PriceBasis, Tenancy
 from providers.prices import plain_decimal, price
-from providers.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
+from providers.units import HOURS_PER_DAY, HOURS_PER_MONTH, SECONDS_PER_HOUR
 from providers.vast.row import Row
 
 NAME: Final = "vast"
 SOURCE: Final = "Vast.ai API, POST /api/v0/bundles/"
 MOST_DISCOUNT: Final = Decimal("0.5")  # "up to 50 %" in the vendor's documentation, read 2026-09
+RELIABILITY_STEP: Final = 0.01  # the host's score moves a little at every reading
 _HOURS_PER_VENDOR_MONTH: Final = 720
 _ARCHITECTURES: Final = {"amd64": Arch.X86_64, "arm64": Arch.ARM64}
 
@@ -85,11 +87,27 @@ def _on_demand(row: Row, observed_at: datetime) -> Offer:
         memory_gib=row.memory_gib,
         disk_included_gb=0,
         disk_max_gb=row.disk_space,
-        reliability_fraction=row.reliability2,
-        host_lifetime_hours=None if row.duration is None else row.duration / SECONDS_PER_HOUR,
+        reliability_fraction=_whole(row.reliability2, RELIABILITY_STEP),
+        host_lifetime_hours=_lifetime_hours(row.duration),
         observed_at=observed_at,
         source=SOURCE,
     )
+
+
+def _lifetime_hours(seconds: float | None) -> float | None:
+    """How long the host still promises to stay, in whole days (whole hours in the last two), never more than it said.
+
+    It runs down by the second: kept exactly, every refresh would be a change and the history would grow with refreshes.
+    """
+    if seconds is None:
+        return None
+    hours = seconds / SECONDS_PER_HOUR
+    return _whole(hours, HOURS_PER_DAY if hours >= 2 * HOURS_PER_DAY else 1)
+
+
+def _whole(value: float | None, step: float) -> float | None:
+    """The value cut down to a whole number of steps."""
+    return None if value is None else round(floor(value / step + 1e-9) * step, 6)
 
 
 def _usd_per_gb_month(storage_cost: float | None) -> Decimal | None:

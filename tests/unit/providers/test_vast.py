@@ -240,3 +240,25 @@ def test_spot_is_always_below_on_demand(bid, asked):
     spot = [o for o in batch.offers if o.capacity_type is CapacityType.SPOT]
     assert len(spot) == (1 if bid < asked else 0)
     assert all(o.usd_per_hour < on_demand(batch)[0].usd_per_hour for o in spot)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hours"),
+    [
+        (2_592_000, 720),  # 30 days
+        (2_591_999, 696),  # one second less: 29 days are promised
+        (172_800, 48),
+        (172_799, 47),  # in the last two days by the hour
+        (3_599, 0),
+    ],
+)
+def test_the_hosts_promise_runs_down_by_the_day_and_never_says_more(seconds, hours):
+    assert on_demand(parsed(row(duration=seconds)))[0].host_lifetime_hours == hours
+
+
+def test_a_reading_five_minutes_later_is_the_same_offer():
+    # between two refreshes only the clock of the host's promise and its score move: neither is news
+    earlier = on_demand(parsed(row(duration=1_000_000, reliability2=0.99123)))[0]
+    later = on_demand(parsed(row(duration=999_700, reliability2=0.99119)))[0]
+    assert earlier == later
+    assert earlier.reliability_fraction == 0.99
