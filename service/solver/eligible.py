@@ -51,6 +51,7 @@ class Age:
     hours: float | None
     stale: bool
     undated: bool
+    seen_at: datetime | None = None  # when a live feed last answered
 
 
 def mask_of(market: Market, constraints: Constraints, data_class: DataSensitivity, pricing: Pricing, now: datetime) -> Mask:
@@ -108,7 +109,8 @@ def age_of(market: Market, source: Source, now: datetime) -> Age:
     status = market.status(source.feed)
     if status is None:
         return Age(hours=None, stale=False, undated=False)
-    return Age(hours=status.age_hours(now, source.scope), stale=status.is_stale(now, source.scope), undated=False)
+    hours, seen = status.age_hours(now, source.scope), status.seen_at(source.scope)
+    return Age(hours=hours, stale=status.is_stale(now, source.scope), undated=False, seen_at=seen)
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from service.domain.plan import OptionPrice, OptionVram, PlanOption
 from service.domain.workload import Task
 from service.solver.columns import FeedColumns
 from service.solver.deadline import NO_DEADLINE, band_of
-from service.solver.eligible import Mask
+from service.solver.eligible import Age, Mask
 from service.solver.market import Market
 from service.solver.market_tiers import market_of
 from service.solver.order import Entry
@@ -44,6 +44,7 @@ class _One:
     seller: Seller
     terms: Terms
     source: Source
+    age: Age
     estimate: Estimate
     usd_per_hour: float
     flags: tuple[str, ...]
@@ -76,7 +77,7 @@ def _entry(market: Market, pricing: Pricing, one: PricedRow, mask: Mask, deadlin
         one.sessions > 1,
     )
     whole = _One(
-        one, market, pricing, market.feeds[number], feed_row, kind, groups.sellers.all[one.seller], terms, source, estimate,
+        one, market, pricing, market.feeds[number], feed_row, kind, groups.sellers.all[one.seller], terms, source, age, estimate,
         usd_per_hour, tuple(compress(FLAGS, holds)), dominated, deadline_hours,
     )  # fmt: skip
     return Entry(
@@ -169,10 +170,8 @@ def usd_per_million(usd: float, tokens: float) -> float:
 def _price(one: _One) -> OptionPrice:
     source, feed = one.source, one.feed
     seen: datetime = feed.observed_at(one.feed_row)
-    if not source.is_dated:
-        status = one.market.status(source.feed)
-        last = None if status is None else status.seen_at(source.scope)
-        seen = seen if last is None else max(seen, last)
+    if one.age.seen_at is not None:
+        seen = max(seen, one.age.seen_at)
     low = high = None
     if one.pricing.ranges_prices and not one.priced.on_median and (one.terms.capacity_type == "spot" or one.kind.is_market):
         low, high = (round(one.usd_per_hour * side, 6) for side in MOVING_PRICE)

@@ -93,9 +93,11 @@ def cheapest(found: Candidates, limit: int, among: Bools | None = None) -> Rows:
     The best k rows lie in the k groups of the cheapest first rows, each group's rows being in order.
     """
     groups, score = found.groups, found.usd_per_run
-    which = np.flatnonzero(np.isfinite(score) if among is None else among & np.isfinite(score))
+    if found.is_cut:
+        among = np.isfinite(score) if among is None else among & np.isfinite(score)
+    which = np.arange(len(score)) if among is None else np.flatnonzero(among)
     if len(which) > limit:
-        mine = score[which]
+        mine = score if among is None else score[which]
         edge = mine.min() if limit == 1 else np.partition(mine, limit - 1)[limit - 1]
         which = which[mine <= edge + 1 / MICRO]  # what rounds to the same micro-dollar ties
     depth = np.minimum(found.counts[which], limit)
