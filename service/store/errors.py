@@ -31,3 +31,21 @@ class UnknownPool(OptimizerError):
     """No stored pool has this name."""
 
     code = "unknown-pool"
+
+
+class UnknownPlan(OptimizerError):
+    """No saved plan has this id."""
+
+    code = "unknown-plan"
+
+
+class UnknownShare(OptimizerError):
+    """No link of this kind holds: unknown, over and revoked are told alike."""
+
+    code = "unknown-share"
+
+
+class UnknownReport(OptimizerError):
+    """No report has this id."""
+
+    code = "unknown-report"

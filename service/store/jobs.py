@@ -24,7 +24,7 @@ def enqueue(connection: Connection, *, kind: str, subject: str, now: datetime, a
     job_id = uuid4().hex
     connection.execute(
         insert(_JOBS).values(
-            job_id=job_id, kind=kind, subject=subject, accept=accept, status=QUEUED, progress=0.0, created_at=now
+            job_id=job_id, kind=kind, subject=subject, accept=accept, status=QUEUED, progress=0.0, attempts=0, created_at=now
         )
     )
     return job_id
@@ -47,7 +47,7 @@ def claim_next(connection: Connection, *, kind: str, holder: str, now: datetime)
     job_id = connection.execute(query).scalar()
     if job_id is None:
         return None
-    started = {"status": RUNNING, "holder": holder, "started_at": now}
+    started = {"status": RUNNING, "holder": holder, "started_at": now, "beat_at": now, "attempts": _JOBS.c.attempts + 1}
     connection.execute(update(_JOBS).where(_JOBS.c.job_id == job_id).values(**started))
     return job(connection, job_id)
 
@@ -59,6 +59,23 @@ def finish(connection: Connection, job_id: str, *, status: str, now: datetime, r
         .where(_JOBS.c.job_id == job_id, _JOBS.c.status == RUNNING)
         .values(status=status, progress=1.0, result=result, problem=problem, finished_at=now)
     )
+
+
+def beat(connection: Connection, job_id: str, *, progress: float, now: datetime) -> bool:
+    """Says that the job's holder lives and how far it is; False when the job is no longer to be done."""
+    is_running = (_JOBS.c.job_id == job_id) & (_JOBS.c.status == RUNNING)
+    return bool(connection.execute(update(_JOBS).where(is_running).values(progress=progress, beat_at=now)).rowcount)
+
+
+def take_back(connection: Connection, *, kind: str, silent_since: datetime, most_attempts: int, now: datetime) -> list[str]:
+    """Queues the running jobs whose holder fell silent again; fails those that were tried too often. Returns the failed."""
+    silent = (_JOBS.c.kind == kind) & (_JOBS.c.status == RUNNING) & (_JOBS.c.beat_at < silent_since)
+    given_up = silent & (_JOBS.c.attempts >= most_attempts)
+    failed = [str(one) for one in connection.execute(select(_JOBS.c.job_id).where(given_up)).scalars()]
+    problem = {"code": "interrupted", "detail": f"each of {most_attempts} processes that ran it stopped"}
+    connection.execute(update(_JOBS).where(given_up).values(status=FAILED, problem=problem, finished_at=now))
+    connection.execute(update(_JOBS).where(silent).values(status=QUEUED, progress=0.0, holder=None))
+    return failed
 
 
 def cancel(connection: Connection, job_id: str, *, now: datetime) -> dict[str, Any]:

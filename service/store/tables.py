@@ -166,6 +166,8 @@ class Job(SQLModel, table=True):
     result: Any = Field(default=None, sa_column=Column(_json(none_as_null=True), nullable=True))
     problem: Any = Field(default=None, sa_column=Column(_json(none_as_null=True), nullable=True))
     holder: str | None = None
+    beat_at: datetime | None = Field(default=None, sa_type=UtcDateTime)  # its holder lived
+    attempts: int = 0
     created_at: datetime = Field(sa_type=UtcDateTime)
     started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
