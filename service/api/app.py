@@ -16,6 +16,7 @@ from service.api import (
     health,
     history,
     jobs,
+    launch,
     offers,
     on_prem,
     plan,
@@ -38,7 +39,8 @@ DESCRIPTION = (
     "Every answer is dated, every dollar is a named line, and what was left out is counted with its reason. "
     "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
 )
-_RESOURCES = (plan, estimate, offers, history, tables, providers, jobs, on_prem, problem_pages, health, docs, chat, watches)
+_ANSWERS = (plan, launch, estimate, offers, history, tables)
+_RESOURCES = (*_ANSWERS, providers, jobs, on_prem, chat, watches, problem_pages, health, docs)
 
 
 def create_app(context: Context) -> FastAPI:
