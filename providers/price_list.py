@@ -78,7 +78,9 @@ def _read_row(cells: Cells, *, feed: str, price_basis: PriceBasis, observed_at: 
     try:
         machine = _machine(cells, feed=feed, price_basis=price_basis, observed_at=observed_at)
         for terms in _prices(cells, machine["provider"], machine["gpu_count"], refusals):
-            offers.append(Offer(**{**machine, **terms, "notes": (*machine["notes"], *terms["notes"])}))
+            is_listed_spot = terms["capacity_type"] is CapacityType.SPOT and price_basis is PriceBasis.LIST
+            basis = PriceBasis.SPOT if is_listed_spot else price_basis  # a spot price in a public list is what the market was
+            offers.append(Offer(**{**machine, **terms, "price_basis": basis, "notes": (*machine["notes"], *terms["notes"])}))
         if not offers and not refusals:
             raise Refused(NO_PRICE, "neither an on-demand nor a spot price")
     except UnknownGpu as error:

@@ -52,9 +52,10 @@ def test_older_prices_are_history(batch):
     assert sorted(offer.usd_per_hour for offer in batch.history) == [Decimal("9.832"), Decimal("98.32")]
 
 
-def test_all_rows_are_dated_list_prices(batch):
-    assert {(offer.is_dated, offer.price_basis, offer.feed) for offer in batch.offers} == {(True, PriceBasis.LIST, "reference")}
-    assert all(offer.country for offer in batch.offers if offer.region)
+def test_all_rows_are_dated_and_tell_a_spot_price_from_a_list_price(batch):
+    assert all(offer.is_dated for offer in batch.offers)
+    bases = {(offer.capacity_type is CapacityType.SPOT, offer.price_basis) for offer in batch.offers}
+    assert bases == {(True, PriceBasis.SPOT), (False, PriceBasis.LIST)}
 
 
 def test_serverless_prices_are_never_machines(batch):
