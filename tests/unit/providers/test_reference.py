@@ -53,7 +53,8 @@ def test_older_prices_are_history(batch):
 
 
 def test_all_rows_are_dated_and_tell_a_spot_price_from_a_list_price(batch):
-    assert all(offer.is_dated for offer in batch.offers)
+    assert {(offer.is_dated, offer.feed) for offer in batch.offers} == {(True, "reference")}
+    assert all(offer.country for offer in batch.offers if offer.region)
     bases = {(offer.capacity_type is CapacityType.SPOT, offer.price_basis) for offer in batch.offers}
     assert bases == {(True, PriceBasis.SPOT), (False, PriceBasis.LIST)}
 
