@@ -5,7 +5,7 @@ Left out: RunPod's serverless prices of mixed pools ("L4/A5000/3090"), which nam
 Beside it the price bands of 2025 that buyers still quote, with how far prices now stand from them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -95,10 +95,11 @@ def band_differences(offers: Iterable[Offer]) -> tuple[BandDifference, ...]:
         if offer.gpu_count >= 1:
             card = GPUS[offer.gpu]
             prices.setdefault((card.family, card.memory_gb, offer.capacity_type), []).append(offer.usd_per_gpu_hour)
-    return tuple(_difference(band, prices.get((band.family, band.memory_gb, band.capacity_type), [])) for band in BANDS)
+    return tuple(band_difference(band, prices.get((band.family, band.memory_gb, band.capacity_type), [])) for band in BANDS)
 
 
-def _difference(band: Band, prices: list[Decimal]) -> BandDifference:
+def band_difference(band: Band, prices: Sequence[Decimal]) -> BandDifference:
+    """One band beside the median of prices of one GPU, USD per hour."""
     low, high = band.low_usd_per_gpu_hour, band.high_usd_per_gpu_hour
     middle = median(prices) if prices else None
     if middle is None:

@@ -116,7 +116,7 @@ def _write_csv(page: Any, shown: tuple[str, ...]) -> None:
 def _show(page: Any, shown: tuple[str, ...]) -> None:
     from rich.markup import escape
 
-    from service.cli.render import console, table
+    from service.cli.render import console, table, usd
 
     out = console()
     if not page.offers:
@@ -128,6 +128,13 @@ def _show(page: Any, shown: tuple[str, ...]) -> None:
     for offer in page.offers:
         made.add_row(*(escape(_cell(offer, column)) for column in shown))
     out.print(made)
+    for band in page.price_bands:
+        quoted = f"{usd(band.low_usd_per_gpu_hour)}-{usd(band.high_usd_per_gpu_hour)}"
+        now = "no offer today"
+        if band.median_usd_per_gpu_hour is not None:
+            apart = "" if not band.difference_fraction else f" {abs(band.difference_fraction):.0%}"
+            now = f"median of {band.offers} offers today {usd(band.median_usd_per_gpu_hour)}:{apart} {band.verdict} the band"
+        out.print(f"{band.card} {band.capacity_type}, quoted in {band.year}: {quoted} USD a GPU-hour; {now}.", style="dim")
     as_of = f"{page.as_of:%Y-%m-%d %H:%M} UTC" if page.as_of else "an unknown time"
     out.print(
         f"Shown {len(page.offers)} of {page.total:,} offers; prices changed last at {as_of} (snapshot {page.snapshot_id}).",

@@ -102,6 +102,22 @@ class ListedOffer:
     market_tier: str | None = None  # hobbyist, engineer, enterprise
     session_limit_hours: float | None = None  # a session is ended after so long; null: no such limit
     weekly_quota_hours: float | None = None  # hours of sessions in a week; null: no quota is known
+    min_machines: int = 1  # sold only so many at once, as a cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceBand:
+    """What people quote for a card, of the year named, beside the median of today's offers of one whole GPU."""
+
+    card: str
+    capacity_type: CapacityType
+    year: int
+    low_usd_per_gpu_hour: float
+    high_usd_per_gpu_hour: float
+    offers: int
+    median_usd_per_gpu_hour: float | None  # null: no offer
+    difference_fraction: float | None  # against the nearer edge, 0 inside the band
+    verdict: str  # below, inside, above, no prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,3 +131,4 @@ class OfferPage:
     nearest_gpus: tuple[str, ...]  # where no offer of the asked cards exists: similar cards that are offered
     snapshot_id: str
     as_of: datetime | None
+    price_bands: tuple[PriceBand, ...] = ()  # for the asked cards: the usual quotes beside all of today's offers

@@ -1,16 +1,18 @@
 """Offers: which rows of the market meet a query, in which order, and how each is shown."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from providers.errors import InvalidInput, UnknownGpu
-from providers.gpus import select_gpus
+from providers.gpus import GPUS, select_gpus
 from providers.market_tiers import market_tier
-from service.domain.offers import ListedOffer, OfferPage, OffersQuery
+from providers.reference import BANDS, BANDS_YEAR, Band, band_difference
+from service.domain.offers import ListedOffer, OfferPage, OffersQuery, PriceBand
 from service.solver.columns import Ints
-from service.solver.listing import OfferFilter
+from service.solver.listing import OfferFilter, passing, sort_key
 from service.solver.market import Market
 
 _ROUNDING = 1 + 1e-9  # a limit per GPU times the count is a rounded number
@@ -34,6 +36,39 @@ def list_offers(market: Market, query: OffersQuery, *, start: int = 0) -> OfferP
         nearest_gpus=() if len(found) or not query.gpu else _nearest_in_stock(market, query),
         snapshot_id=market.snapshot_id,
         as_of=market.as_of,
+        price_bands=_price_bands(market, cards_named(query.gpu)),
+    )
+
+
+def _price_bands(market: Market, cards: frozenset[str] | None) -> tuple[PriceBand, ...]:
+    """The quoted bands of the asked cards; none where no card was asked for."""
+    if cards is None:
+        return ()
+    return tuple(_price_band(market, band, mine) for band in BANDS if (mine := cards & _cards_of(band)))
+
+
+def _cards_of(band: Band) -> frozenset[str]:
+    return frozenset(gpu.name for gpu in GPUS.values() if gpu.family == band.family and gpu.memory_gb == band.memory_gb)
+
+
+def _price_band(market: Market, band: Band, cards: frozenset[str]) -> PriceBand:
+    wanted = OfferFilter(gpus=cards, capacity_types=(band.capacity_type.value,), min_gpu_count=1)
+    per_gpu = [
+        Decimal(repr(price))
+        for feed in market.feeds
+        for price in sort_key(feed, "usd_per_gpu_hour")[passing(feed, wanted)].tolist()
+    ]
+    found = band_difference(band, per_gpu)
+    return PriceBand(
+        card=band.label,
+        capacity_type=band.capacity_type,
+        year=BANDS_YEAR,
+        low_usd_per_gpu_hour=float(band.low_usd_per_gpu_hour),
+        high_usd_per_gpu_hour=float(band.high_usd_per_gpu_hour),
+        offers=found.offers,
+        median_usd_per_gpu_hour=_usd(found.median_usd_per_gpu_hour),
+        difference_fraction=None if found.difference_fraction is None else round(found.difference_fraction, 6),
+        verdict=found.verdict,
     )
 
 
@@ -125,6 +160,7 @@ def _listed(market: Market, index: int) -> ListedOffer:
         market_tier=market_tier(provider=offer.provider, tier=offer.tier, tenancy=offer.tenancy),
         session_limit_hours=offer.session_limit_hours,
         weekly_quota_hours=offer.weekly_quota_hours,
+        min_machines=offer.min_machines,
     )
 
 

@@ -149,3 +149,18 @@ def test_no_price_at_all_is_503(client, holder):
     answer = client.get("/offers")
     assert answer.status_code == 503
     assert answer.json()["code"] == "no-prices"
+
+
+def test_the_quoted_bands_stand_beside_todays_median(client):
+    # H100 on demand, one GPU: 3.29, 23.92/8 = 2.99, 55.04/8 = 6.88: the median is 3.29, 6 % under the 3.50 of the band
+    bands = client.get("/offers?gpu=H100").json()["price_bands"]
+    by_kind = {band["capacity_type"]: band for band in bands}
+    on_demand = by_kind["on_demand"]
+    assert (on_demand["low_usd_per_gpu_hour"], on_demand["high_usd_per_gpu_hour"], on_demand["year"]) == (3.5, 5.0, 2025)
+    assert (on_demand["median_usd_per_gpu_hour"], on_demand["offers"], on_demand["verdict"]) == (3.29, 3, "below")
+    assert on_demand["difference_fraction"] == -0.06
+    assert (by_kind["spot"]["verdict"], by_kind["spot"]["median_usd_per_gpu_hour"]) == ("no prices", None)
+
+
+def test_no_band_without_a_card(client):
+    assert client.get("/offers").json()["price_bands"] == []
