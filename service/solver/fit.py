@@ -53,7 +53,7 @@ class KindFits:
     high: Floats
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def fits_on(need: JobShape | RawNeed, kinds: Kinds, nodes: int) -> KindFits:
     """The job on every kind at this number of machines."""
     estimates = tuple(estimate_kind(need, kind, nodes) for kind in kinds.all)

@@ -6,7 +6,7 @@ from functools import partial
 
 from providers.gpus import Gpu
 from providers.offer import Fabric
-from providers.units import HOURS_PER_MONTH, MONTHS_PER_YEAR, SECONDS_PER_HOUR
+from providers.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from service.domain.estimate import Assumption, Estimate, Range
 from service.domain.plan import Exclusion, OptionPrice, PlanOption
 from service.domain.request import Constraints, OnPremPool, PoolMode
@@ -21,23 +21,12 @@ from service.solver.options import per_million_tokens, vram_of
 from service.solver.order import Entry
 from service.solver.policy import holds_own_hardware
 from service.solver.pool_defaults import cost_of
+from service.solver.pool_lines import SAID, monthly_lines
 from service.solver.reasons import EXPLAINED, WOULD_ADMIT
 from service.solver.rows import breakdown
 from service.solver.tables import LIVE
 from service.solver.words import about, about_hours, about_usd, percent, usd
 from service.solver.work import Work, interconnect_of, one_card
-
-_SAID = {
-    "capital": "annuity of the purchase, network and spares, less what is left at the end",
-    "electricity": "idle power around the clock and load power while busy",
-    "maintenance": "maintenance and support",
-    "software": "software licences",
-    "colocation": "space, power and cooling at a colocation price",
-    "staff": "people who run it",
-    "flat_price": "the price given, around the clock",
-    "marginal": "what a busy hour adds",
-    "downtime": "capacity lost to failures and repair, at what the pool costs",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +168,7 @@ def _entry(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, bu
     low = (total - per_hour * (run.hours.mid - run.hours.low)) * scale
     high = (total + per_hour * (run.hours.high - run.hours.mid)) * scale
     hourly = total / HOURS_PER_MONTH if pool.mode is PoolMode.BUY else total / (run.hours.mid * runs)
-    made = breakdown(lines, sums, work, low_usd=low, high_usd=high, explained=_SAID)
+    made = breakdown(lines, sums, work, low_usd=low, high_usd=high, explained=SAID)
     option = PlanOption(
         rank=0, kind="on_prem", provider="on_prem", tier=pool.mode.value, instance_type=pool.name, gpu=gpu.name,
         form_factor=gpu.form_factor, gpu_count=float(pool.gpus_per_node), nodes=run.nodes, region=None, zone=None,
@@ -215,30 +204,6 @@ def _views(work: Work) -> tuple[float, float, float]:
 
 def _micro(usd_per_month: float, times: float) -> int:
     return round(usd_per_month * times * MICRO)
-
-
-def monthly_lines(pool: OnPremPool, cost: PoolCost, busy_gpu_hours: float) -> dict[str, float]:
-    """USD a month by line: the whole pool where it is bought, what the busy hours add where it is owned."""
-    marginal = cost.marginal_usd_per_gpu_hour * busy_gpu_hours
-    if pool.mode is PoolMode.OWNED:
-        return {"marginal": marginal}
-    lost = 1 / cost.availability_fraction - 1
-    if cost.flat_usd_per_gpu_hour is not None:
-        flat = cost.full_usd_per_year / MONTHS_PER_YEAR
-        return {"flat_price": flat, "marginal": marginal, "downtime": flat * lost}
-    share = 1 - (pool.busy_fraction or 0.0)  # the rest is borne by the work that already uses it
-    yearly = {
-        "capital": cost.capital_usd_per_year,
-        "electricity": cost.idle_energy_usd_per_year,
-        "maintenance": cost.maintenance_usd_per_year,
-        "software": cost.software_usd_per_year,
-        "colocation": cost.colocation_usd_per_year,
-        "staff": cost.staff_usd_per_year,
-    }
-    monthly = {name: value * share / MONTHS_PER_YEAR for name, value in yearly.items()}
-    monthly["downtime"] = sum(monthly.values()) * lost
-    monthly["electricity"] += marginal
-    return monthly
 
 
 def _why(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, busy: float, monthly_usd: float) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from providers.market_tiers import effort
 from providers.units import HOURS_PER_MONTH
 from service.domain.estimate import Estimate, Range
-from service.domain.plan import OptionPrice, OptionVram, PlanOption
+from service.domain.plan import OptionDeadline, OptionPrice, OptionVram, PlanOption
 from service.domain.workload import Task
 from service.solver.columns import FeedColumns
 from service.solver.deadline import NO_DEADLINE, band_of
@@ -121,16 +121,7 @@ def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
         usd_per_gpu_hour=round(one.usd_per_hour / (kind.gpu_count * paid.nodes), 6),
         cost=cost,
         usd_per_million_tokens=per_million_tokens(cost.ranking_usd, one.pricing.work),
-        deadline=NO_DEADLINE
-        if one.deadline_hours is None
-        else band_of(
-            deadline_hours=one.deadline_hours,
-            low=low + paid.wait_hours,
-            high=high + paid.wait_hours,
-            setup_hours=one.pricing.job.setup_hours,
-            paid_hours=paid.paid_hours,
-            stops=paid.stops,
-        ),
+        deadline=_deadline(one),
         flags=one.flags,
         tie_group=tie_group,
         why=_why(one, region, mid, cost.ranking_usd, vram),
@@ -138,6 +129,20 @@ def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
         market_tier=market_of(seller).value,
         effort=effort(seller.provider).value,
         sessions=paid.sessions,
+    )
+
+
+def _deadline(one: _One) -> OptionDeadline:
+    if one.deadline_hours is None:
+        return NO_DEADLINE
+    paid, (low, _, high) = one.priced, one.priced.hours
+    return band_of(
+        deadline_hours=one.deadline_hours,
+        low=low + paid.wait_hours,
+        high=high + paid.wait_hours,
+        setup_hours=one.pricing.job.setup_hours,
+        paid_hours=paid.paid_hours,
+        stops=paid.stops,
     )
 
 

@@ -147,12 +147,7 @@ def _by_parts(pool: OnPremPool, box: Box, reader: _Reader) -> PoolCost:
     marginal = (load - idle) / W_PER_KW * pue * kwh / pool.gpus_per_node
     life = reader.read("life_years", factor["life_years"]) if not owned else pool.life_years or factor["life_years"].base
     if owned:
-        return PoolCost(
-            gpus=pool.gpus_per_node * nodes, capex_usd=0.0, capital_usd_per_year=0.0, idle_energy_usd_per_year=0.0,
-            maintenance_usd_per_year=0.0, software_usd_per_year=0.0, colocation_usd_per_year=0.0, staff_usd_per_year=0.0,
-            flat_usd_per_gpu_hour=None, marginal_usd_per_gpu_hour=marginal, availability_fraction=availability,
-            life_years=life, lead_time_months=0.0,
-        )  # fmt: skip
+        return _running_only(pool, marginal, availability, life)
     capex = reader.read("capex_usd_per_node", scaled) * nodes
     network = reader.read("network_fraction", _NETWORK) if nodes > 1 else pool.network_fraction or 0.0
     extra = network + reader.read("spares_fraction", factor["spares_fraction"])
@@ -180,6 +175,19 @@ def _by_parts(pool: OnPremPool, box: Box, reader: _Reader) -> PoolCost:
         life_years=life,
         lead_time_months=reader.read("lead_time_months", factor["lead_time_months"]),
     )
+
+
+def _running_only(
+    pool: OnPremPool, marginal_usd_per_gpu_hour: float, availability_fraction: float, life_years: float
+) -> PoolCost:
+    """Hardware that is owned: what was paid for it, and what runs whether it is used or not, does not count."""
+    return PoolCost(
+        gpus=pool.gpus_per_node * pool.nodes, capex_usd=0.0, capital_usd_per_year=0.0, idle_energy_usd_per_year=0.0,
+        maintenance_usd_per_year=0.0, software_usd_per_year=0.0, colocation_usd_per_year=0.0, staff_usd_per_year=0.0,
+        flat_usd_per_gpu_hour=None, marginal_usd_per_gpu_hour=marginal_usd_per_gpu_hour,
+        availability_fraction=availability_fraction,
+        life_years=life_years, lead_time_months=0.0,
+    )  # fmt: skip
 
 
 def _power(box: Box, share: float, reader: _Reader) -> tuple[float, float]:
