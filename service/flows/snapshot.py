@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from service.domain.access import ApiKey
 from service.domain.request import OnPremPool
 from service.flows.status import FeedSetting, statuses_of
 from service.solver.columns import FeedColumns, unpack
@@ -29,6 +30,7 @@ class Snapshot:
     at: StoredVersion = NO_VERSION
     states: tuple[Mapping[str, Any], ...] = ()
     versions: Mapping[str, int] = field(default_factory=dict)  # of each feed's columns
+    keys: Mapping[str, ApiKey] = field(default_factory=dict)  # who may ask, by the public part of the key
 
 
 def snapshot_id(version: int, changed_at: datetime | None) -> str:
@@ -63,7 +65,7 @@ def build_snapshot(
         )
     pools = {name: OnPremPool.model_validate(pool, strict=False) for name, pool in stored.pools.items()}
     versions = {feed: stored.packed_versions[feed] for feed in columns}
-    return Snapshot(market=market, pools=pools, at=stored.at, states=stored.states, versions=versions)
+    return Snapshot(market=market, pools=pools, at=stored.at, states=stored.states, versions=versions, keys=stored.keys)
 
 
 def load_snapshot_cold(database_url: str, *, now: datetime, left_out: Collection[str] = ()) -> Snapshot:
@@ -116,6 +118,10 @@ class SnapshotHolder:
     def pools(self) -> Mapping[str, OnPremPool]:
         """The stored pools of the newest snapshot."""
         return {} if self._current is None else self._current.pools
+
+    def keys(self) -> Mapping[str, ApiKey]:
+        """The API keys of the newest snapshot."""
+        return {} if self._current is None else self._current.keys
 
     def statuses(self) -> tuple[FeedStatus, ...]:
         """Every adapter's status as it is now: staleness grows also while nothing is written."""

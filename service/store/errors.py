@@ -49,3 +49,9 @@ class UnknownReport(OptimizerError):
     """No report has this id."""
 
     code = "unknown-report"
+
+
+class UnknownKey(OptimizerError):
+    """No API key has this id."""
+
+    code = "unknown-key"

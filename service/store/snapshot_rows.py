@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import unquote
 
+from service.domain.access import ApiKey, Scope
 from service.store.errors import SchemaOutdated, SchemaTooNew
 from service.store.revision import HEAD_REVISION, KNOWN_REVISIONS
 
@@ -28,6 +29,7 @@ class StoredVersion:
     status_version: int
     changed_at: datetime | None
     medians_for: datetime | None
+    access_version: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,7 @@ class StoredMarket:
     packed: Mapping[str, bytes]
     medians: tuple[tuple[Any, ...], ...]  # provider, gpu, capacity type, region class, USD, low, high, days
     pools: Mapping[str, Mapping[str, Any]]
+    keys: Mapping[str, ApiKey]  # every API key by its public part
 
 
 @contextmanager
@@ -69,10 +72,14 @@ def cold_connection(database_url: str) -> Iterator[Any]:
 def read_version(connection: Any) -> StoredVersion:
     """The version row alone."""
     cursor = connection.cursor()
-    cursor.execute("SELECT version, status_version, changed_at, medians_for FROM market_version WHERE id = 1")
-    version, status_version, changed_at, medians_for = cursor.fetchone()
+    cursor.execute("SELECT version, status_version, changed_at, medians_for, access_version FROM market_version WHERE id = 1")
+    version, status_version, changed_at, medians_for, access_version = cursor.fetchone()
     return StoredVersion(
-        version=version, status_version=status_version, changed_at=_moment(changed_at), medians_for=_moment(medians_for)
+        version=version,
+        status_version=status_version,
+        changed_at=_moment(changed_at),
+        medians_for=_moment(medians_for),
+        access_version=access_version,
     )
 
 
@@ -109,7 +116,24 @@ def _read(connection: Any, cursor: Any, known: Mapping[str, int], mark: str) -> 
     medians = tuple(tuple(row) for row in cursor.fetchall())
     cursor.execute("SELECT name, pool FROM on_prem_pools WHERE valid_to IS NULL")
     pools = {name: _json(pool) for name, pool in cursor.fetchall()}
-    return StoredMarket(at=at, states=states, packed_versions=versions, packed=packed, medians=medians, pools=pools)
+    keys = _keys(cursor)
+    return StoredMarket(at=at, states=states, packed_versions=versions, packed=packed, medians=medians, pools=pools, keys=keys)
+
+
+def _keys(cursor: Any) -> dict[str, ApiKey]:
+    cursor.execute("SELECT key_id, name, scope, digest, created_at, expires_at, revoked_at FROM api_keys")
+    found = {}
+    for key_id, name, scope, digest, created_at, expires_at, revoked_at in cursor.fetchall():
+        found[key_id] = ApiKey(
+            key_id=key_id,
+            name=name,
+            scope=Scope(scope),
+            digest=digest,
+            created_at=cast(datetime, _moment(created_at)),
+            expires_at=_moment(expires_at),
+            revoked_at=_moment(revoked_at),
+        )
+    return found
 
 
 def _check_schema(connection: Any) -> None:

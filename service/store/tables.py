@@ -102,6 +102,7 @@ class MarketVersion(SQLModel, table=True):
     status_version: int = Field(default=0, sa_type=BigInteger)  # some feed was tried
     changed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     medians_for: datetime | None = Field(default=None, sa_type=UtcDateTime)  # the midnight that the medians end at
+    access_version: int = Field(default=0, sa_type=BigInteger)  # API keys changed
 
 
 class MarketChange(SQLModel, table=True):
