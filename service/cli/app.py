@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from service.cli import doctor, estimate, evaluate, evaluate_decision, offers, openapi, plan, refresh, serve
+from service.cli import calibrate, doctor, estimate, evaluate, evaluate_decision, offers, openapi, plan, refresh, serve
 from service.cli.exits import OUR_ERROR, USAGE, CommandError, report
 
 EPILOG = (
@@ -29,6 +29,7 @@ app.command("worker")(serve.worker)
 app.command("doctor")(doctor.doctor)
 evaluate.app.command("tco")(evaluate_decision.tco)
 app.add_typer(evaluate.app, name="evaluate")
+app.command("calibrate")(calibrate.calibrate)
 app.command("openapi")(openapi.openapi)
 
 

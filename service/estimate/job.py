@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from service.domain.workload import Framework, LossKind, Optimizer, Precision, Quantization, Strategy, Task, Technique
+from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.estimate.hashed_once import HashedOnce
 from service.estimate.model_shape import ModelShape
 
@@ -42,6 +43,7 @@ class JobShape(HashedOnce):
     concurrency: int | None = None
     time_to_first_token_seconds: float | None = None
     time_per_output_token_seconds: float | None = None
+    calibration: Calibration = UNCALIBRATED
 
     __hash__ = HashedOnce.__hash__
 
@@ -49,3 +51,8 @@ class JobShape(HashedOnce):
     def uses_adapters(self) -> bool:
         """Only small added matrices are trained; the base stays frozen."""
         return self.lora_rank > 0
+
+    def seconds_factor(self, gpu_name: str) -> float:
+        """What the user's calibration puts on the time of this job on a card."""
+        phase = "train" if self.task is Task.TRAIN else "serving"
+        return self.calibration.seconds_factor(self.framework.value, phase, gpu_name)

@@ -1,10 +1,12 @@
 """The job of a workload: every default filled in, and listed with its source."""
 
+from dataclasses import replace
 from typing import TypeVar
 
 from providers.errors import InvalidInput
 from service.domain.estimate import Assumption
 from service.domain.workload import Framework, LossKind, Optimizer, Precision, Quantization, Task, Technique, Workload
+from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.estimate.job import ADAPTER_TECHNIQUES, PREFERENCE_TECHNIQUES, JobShape
 from service.estimate.job_checks import check_job
 from service.estimate.memory_constants import MEMORY
@@ -35,8 +37,8 @@ _PROMPT_TOKENS, _OUTPUT_TOKENS = 512, 256
 _LORA_RANK = 16
 
 
-def job_shape(workload: Workload) -> tuple[JobShape, tuple[Assumption, ...]]:
-    """The job of a train or infer workload, and every default that it took.
+def job_shape(workload: Workload, calibration: Calibration = UNCALIBRATED) -> tuple[JobShape, tuple[Assumption, ...]]:
+    """The job of a train or infer workload, and every default and calibrated factor that it took.
 
     Raises:
         InvalidInput: the combination cannot be (its pointer says which field, `allowed` what would do).
@@ -48,7 +50,7 @@ def job_shape(workload: Workload) -> tuple[JobShape, tuple[Assumption, ...]]:
     defaults = _Defaults(list(assumed))
     job = _training(workload, model, defaults) if workload.task is Task.TRAIN else _serving(workload, model, defaults)
     check_job(job)
-    return job, tuple(defaults.listed)
+    return replace(job, calibration=calibration), (*defaults.listed, *calibration.assumptions(job.framework))
 
 
 class _Defaults:

@@ -40,6 +40,7 @@ def _inference_setup(job: JobShape, ways: Parallelism) -> MemorySetup:
         weight_bytes=4.0 if job.precision is Precision.FP32 else _HALF,
         attention=AttentionKernel.FLASH if job.flash_attention else AttentionKernel.EAGER,
         reading=Reading.DEVICE,
+        fitted_factor=job.calibration.memory_factor(job.framework, "inference"),
     )
 
 
@@ -69,6 +70,7 @@ def _training_setup(job: JobShape, ways: Parallelism) -> MemorySetup:
         frozen_copies=frozen,
         trained_copies=trained,
         generates=job.technique in (Technique.PPO, Technique.GRPO),
+        fitted_factor=job.calibration.memory_factor(job.framework, "training"),
         unvalidated_margin=MEMORY.unvalidated.preference if job.technique in PREFERENCE_TECHNIQUES else 0.0,
     )
 

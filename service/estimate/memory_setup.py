@@ -88,6 +88,7 @@ class MemorySetup(HashedOnce):
     trained_copies: float = 1.0  # models trained side by side (actor and critic)
     generates: bool = False  # answers are generated between training steps: their cache is a moment of its own
     unvalidated_margin: float = 0.0  # further share of the point in the safe value: no measured row is of this kind
+    fitted_factor: float = 1.0  # on the parts that were fitted: a user's own calibration
     constants: MemoryConstants = MEMORY
 
     __hash__ = HashedOnce.__hash__

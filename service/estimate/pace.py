@@ -59,16 +59,17 @@ class Pace(NamedTuple):
 
 def pace_of(job: JobShape, group: Group, way: Parallelism) -> Pace | None:
     """The pace in a way that fits; None when the weights fit and not even one sequence beside them does."""
+    slower = job.seconds_factor(group.gpu.name)
     if job.task is Task.TRAIN:
         layout = layout_of(
             way.label, gpu_count=group.gpu_count, nodes=group.nodes, interconnect=group.interconnect, fabric=group.fabric
         )
         step = step_time(train_step(job, layout), rates_of(group.gpu))
-        return Pace(way, layout.gpus / step.total, step.bound, training_error(job), None)
+        return Pace(way, layout.gpus / (step.total * slower), step.bound, training_error(job), None)
     load = _replica(job, group.gpu, way.tensor, way.pipeline, group.interconnect, group.usable_gib)
     if load is None:
         return None
-    return Pace(way, way.data * load.batch / load.token_seconds, load.bound, serving_error(job), load.answer)
+    return Pace(way, way.data * load.batch / (load.token_seconds * slower), load.bound, serving_error(job), load.answer)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -77,5 +78,5 @@ def _replica(
 ) -> BatchTime | None:
     """One replica under full load: groups with several have as many times its rate. None: it cannot hold one sequence."""
     step = infer_step(job, tensor=tensor, pipeline=pipeline, interconnect=interconnect)
-    found = saturated(job, step, rates_of(gpu), usable_gib=usable_gib)
+    found = saturated(job, step, rates_of(gpu), usable_gib=usable_gib, slower=job.seconds_factor(gpu.name))
     return None if found is None else found[0]

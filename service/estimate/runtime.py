@@ -41,7 +41,8 @@ def train_seconds_per_token(
     """
     layout = layout_of(strategy, gpu_count=gpu_count, nodes=nodes, interconnect=interconnect, fabric=fabric)
     parts = step_time(train_step(job, layout), rates_of(gpu, constants), constants)
-    return TimeEstimate(seconds_per_unit=spread(parts.total / layout.gpus, training_error(job, constants)), bound=parts.bound)
+    seconds = parts.total / layout.gpus * job.seconds_factor(gpu.name)
+    return TimeEstimate(seconds_per_unit=spread(seconds, training_error(job, constants)), bound=parts.bound)
 
 
 def training_error(job: JobShape, constants: TimeConstants = TIME) -> tuple[float, float]:

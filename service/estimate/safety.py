@@ -7,7 +7,7 @@ from service.domain.workload import Framework
 from service.estimate.memory_setup import MemorySetup
 
 LEAST_EIGHT_BIT_BYTES = 0.9  # a weight of fewer bytes is one of 4 bits
-_CERTAIN = frozenset({"weights", "adapters", "gradients", "optimizer", "master_copy", "kv_cache", "context"})
+CERTAIN_PARTS = frozenset({"weights", "adapters", "gradients", "optimizer", "master_copy", "kv_cache", "context"})
 
 
 def memory_class(setup: MemorySetup) -> str:
@@ -21,11 +21,16 @@ def memory_class(setup: MemorySetup) -> str:
     return "inference_8bit" if setup.constants.bytes_per_weight[setup.quantization] > LEAST_EIGHT_BIT_BYTES else "inference_4bit"
 
 
+def fitted_gib(parts: Sequence[VramPart]) -> float:
+    """The parts that were fitted to measurements, not those that follow from formats."""
+    return sum(part.gib for part in parts if part.name not in CERTAIN_PARTS)
+
+
 def safe_gib(setup: MemorySetup, parts: Sequence[VramPart], *, point_gib: float) -> float:
     """The point plus a share of what follows from the formats, a larger share of what was fitted, and a fixed part."""
     margins = setup.constants.margins[memory_class(setup)]
-    certain = sum(part.gib for part in parts if part.name in _CERTAIN)
-    fitted = point_gib - certain
+    fitted = fitted_gib(parts)
+    certain = point_gib - fitted
     margin = margins.certain * certain + margins.fitted * fitted + margins.fixed_gib
     return point_gib + margin + unvalidated_gib(setup, fitted=fitted, point_gib=point_gib)
 

@@ -57,17 +57,21 @@ def serve(
     if replicas < 1:
         raise InvalidInput(f"a replica of {cards} cards does not fit {gpu_count * nodes}", pointer="/workload/strategy")
     step = infer_step(job, tensor=tensor_parallel, pipeline=pipeline_parallel, interconnect=interconnect)
-    found = saturated(job, step, rates_of(gpu, constants), usable_gib=usable_gib, constants=constants)
+    slower = job.seconds_factor(gpu.name)
+    found = saturated(job, step, rates_of(gpu, constants), usable_gib=usable_gib, slower=slower, constants=constants)
     if found is None:
         raise InvalidInput("the memory cannot hold the weights and one sequence", pointer="/workload/model")
     load, met = found
-    rate, (fast, slow) = load.batch * replicas / load.token_seconds, serving_error(job, constants)  # the error is of seconds
+    rate, (fast, slow) = (
+        load.batch * replicas / (load.token_seconds * slower),
+        serving_error(job, constants),
+    )  # the error is of seconds
     tokens = Range(low=rate / slow, mid=rate, high=rate / fast)
     return ServingEstimate(
         requests_per_second=Range(low=tokens.low / load.answer, mid=rate / load.answer, high=tokens.high / load.answer),
         tokens_per_second=tokens,
-        time_to_first_token_seconds=load.first_token_seconds,
-        time_per_output_token_seconds=load.token_seconds,
+        time_to_first_token_seconds=load.first_token_seconds * slower,
+        time_per_output_token_seconds=load.token_seconds * slower,
         batch=load.batch,
         replicas=replicas,
         bound=load.bound,
@@ -76,11 +80,12 @@ def serve(
 
 
 def saturated(
-    job: JobShape, step: InferStep, rates: CardRates, *, usable_gib: float, constants: TimeConstants = TIME
+    job: JobShape, step: InferStep, rates: CardRates, *, usable_gib: float, slower: float, constants: TimeConstants = TIME
 ) -> tuple[BatchTime, bool] | None:
     """The load of one replica with as many sequences as memory, targets and the job allow, and whether it meets the targets.
 
-    None: its memory cannot hold one sequence. Where even one alone is too slow, the load is of that one.
+    `slower` is the user's own factor on our times. None: its memory cannot hold one sequence. Where even one alone is too
+    slow, the load is of that one.
     """
     fitting = sequences_that_fit(step, usable_gib * GIB, constants)
     if fitting < 1:
@@ -89,11 +94,15 @@ def saturated(
         step,
         rates,
         most=min(fitting, job.concurrency or fitting),
-        time_to_first_token_seconds=job.time_to_first_token_seconds,
-        time_per_output_token_seconds=job.time_per_output_token_seconds,
+        time_to_first_token_seconds=_over(job.time_to_first_token_seconds, slower),
+        time_per_output_token_seconds=_over(job.time_per_output_token_seconds, slower),
         constants=constants,
     )
     return (load, True) if load is not None else (batch_time(step, rates, constants, batch=1), False)
+
+
+def _over(target_seconds: float | None, slower: float) -> float | None:
+    return None if target_seconds is None else target_seconds / slower
 
 
 def serving_error(job: JobShape, constants: TimeConstants = TIME) -> tuple[float, float]:

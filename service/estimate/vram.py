@@ -8,7 +8,7 @@ from providers.units import GIB, gib_from_bytes
 from service.domain.estimate import VramPart
 from service.estimate.inference_memory import inference_peak
 from service.estimate.memory_setup import MemorySetup, Reading
-from service.estimate.safety import safe_gib
+from service.estimate.safety import CERTAIN_PARTS, safe_gib
 from service.estimate.training_memory import fragmentation_bytes, training_peak
 
 _WORDS = {
@@ -72,6 +72,8 @@ def memory_need(setup: MemorySetup) -> MemoryNeed:
     if setup.reading is Reading.DEVICE:
         together = (setup.parallel.gpus if setup.is_training else setup.model_split) > 1
         parts["context"] = (overhead.context_gib + (overhead.collective_gib if together else 0.0)) * GIB
+    if setup.fitted_factor != 1.0:
+        parts = {name: size if name in CERTAIN_PARTS else setup.fitted_factor * size for name, size in parts.items()}
     if (fill := _preallocated(setup, sum(parts.values()))) > 0:
         parts["preallocated"] = fill
     shown = tuple(VramPart(name=name, gib=gib_from_bytes(size)) for name, size in parts.items() if size > 0)
