@@ -4,7 +4,22 @@ import sys
 
 import typer
 
-from service.cli import calibrate, doctor, estimate, evaluate, evaluate_decision, offers, openapi, plan, refresh, serve
+from service.cli import (
+    ask,
+    calibrate,
+    check_gpu,
+    doctor,
+    estimate,
+    evaluate,
+    evaluate_decision,
+    launch,
+    offers,
+    openapi,
+    plan,
+    refresh,
+    serve,
+    watch,
+)
 from service.cli.exits import OUR_ERROR, USAGE, CommandError, report
 
 EPILOG = (
@@ -24,10 +39,15 @@ app.command("plan")(plan.plan)
 app.command("offers")(offers.offers)
 app.command("estimate")(estimate.estimate)
 app.command("refresh")(refresh.refresh)
+app.command("ask")(ask.ask)
+app.command("launch")(launch.launch)
+app.command("watch")(watch.watch)
+app.command("check-gpu")(check_gpu.check_gpu)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)
 app.command("doctor")(doctor.doctor)
 evaluate.app.command("tco")(evaluate_decision.tco)
+evaluate.app.command("spot")(evaluate_decision.spot)
 app.add_typer(evaluate.app, name="evaluate")
 app.command("calibrate")(calibrate.calibrate)
 app.command("openapi")(openapi.openapi)

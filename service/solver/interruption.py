@@ -18,6 +18,9 @@ NEVER: Final = math.inf
 PRIOR_HOURS: Final = {"host_bid": 12.0, "spot": 24.0}
 PRIOR_SPREAD: Final = 4.0  # the mean may well be this many times shorter or longer
 LONGEST_TRY: Final = 10.0  # expected tries grow as e^(T/M): past 10 a run from zero does not end
+MEASURED_SPREAD: Final = 2.0  # of times between interruptions: 1.3 to 2.9 on the measured traces, 2 in the median
+WAIT_DRIFT: Final = 2.0  # waiting per running hour, against what was measured weeks before; covers those traces
+PAID_DRIFT: Final = 0.03
 _MOST_STOPPED: Final = 0.95
 
 
@@ -44,19 +47,51 @@ def checkpoint_interval_hours(stall_hours: Any, hours_between_stops: Any) -> Any
 
 
 def paid_hours_with_checkpoints(
-    hours: Any, *, hours_between_stops: Any, stall_hours: float, restart_hours: float, interval_hours: float | None = None
+    hours: Any,
+    *,
+    hours_between_stops: Any,
+    stall_hours: float,
+    restart_hours: float,
+    interval_hours: float | None = None,
+    spread: float = 1.0,
 ) -> Any:
     """Expected paid hours of a run of `hours` that resumes from checkpoints.
 
     W / tau * M e^(R/M) (e^((tau + delta)/M) - 1): each of the W / tau segments is repeated until it ends.
     A run no longer than one segment saves nothing on its way.
+
+    Args:
+        spread: standard deviation over mean of the times between interruptions. 1 is exponential; above 1 they are a
+            mixture of a short and a long exponential with equal shares of the time, and W / tau segments take W / tau
+            * M / sum p e^(-R/m) / (e^((tau + delta)/m) - 1).
     """
     hours, mean = np.asarray(hours, dtype=np.float64), np.asarray(hours_between_stops, dtype=np.float64)
     best = checkpoint_interval_hours(max(stall_hours, 1e-6), mean) if interval_hours is None else interval_hours
     segment = np.minimum(best, hours)
     stall = np.where(hours <= best, 0.0, stall_hours)
+    if spread > 1:
+        phases = _phases(mean, spread)
+        saved = sum(p * np.exp(-restart_hours / m) / np.expm1(np.minimum((segment + stall) / m, 700.0)) for p, m in phases)
+        return hours / segment * mean / np.maximum(saved, 1e-300)
     tries = np.minimum((segment + stall) / mean, 700.0)
     return hours / segment * mean * np.exp(np.minimum(restart_hours / mean, 700.0)) * np.expm1(tries)
+
+
+def _phases(mean: Any, spread: float) -> list[tuple[float, Any]]:
+    """Shares and means of the two exponentials that have this mean and spread and equal shares of the time."""
+    often = 0.5 * (1 + math.sqrt((spread**2 - 1) / (spread**2 + 1)))
+    return [(often, mean / (2 * often)), (1 - often, mean / (2 * (1 - often)))]
+
+
+def wall_hours(paid_hours: Any, up_fraction: Any) -> tuple[Any, Any, Any]:
+    """Low, expected and high hours until a run ends that waits, unpaid, while no machine can be had.
+
+    Expected: paid hours over the share of time that machines can be had. That share drifts over weeks, so the range
+    runs from no waiting at all to `WAIT_DRIFT` times the waiting that was measured, and `PAID_DRIFT` of paid hours beyond.
+    """
+    waiting = (1 - up_fraction) / up_fraction
+    low, high = paid_hours * (1 - PAID_DRIFT), paid_hours * (1 + PAID_DRIFT) * (1 + WAIT_DRIFT * waiting)
+    return low, paid_hours * (1 + waiting), high
 
 
 def paid_hours_from_zero(hours: Any, *, hours_between_stops: Any) -> Any:
