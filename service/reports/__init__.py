@@ -1,0 +1,1 @@
+"""Reports: a plan as a document; charts as pictures with their tables."""
