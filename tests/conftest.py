@@ -35,6 +35,12 @@ def _only_loopback():
     socket.socket.connect = real_connect
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_state(tmp_path_factory: pytest.TempPathFactory):
+    """What commands keep for the next one stays out of the user's own folder."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of recorded answers and real catalogues that may not be copied here; skips where it is absent."""

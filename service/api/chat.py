@@ -13,11 +13,10 @@ from service.api.body import read_bytes, read_json
 from service.api.context import context_of
 from service.api.problems import Refusal
 from service.api.routing import operation, router_of
-from service.chat.answer import Answer
 from service.chat.core import Asker
 from service.chat.doors import ChatDoors
 from service.chat.platform import ChatOff, Reply
-from service.chat.render import markdown_of, text_of
+from service.chat.render import chat_answer
 from service.domain.chat import ChatAnswer, ChatRequest
 from service.domain.plan import Plan
 from service.domain.watch import PlanId
@@ -42,17 +41,6 @@ async def post_chat(request: Request) -> Response:
     context.require_market()
     answer = await run_in_threadpool(context.require_chat().core.answer, asked.text, Asker(key="rest"), plan_id=asked.plan_id)
     return _json(_ANSWER.dump_json(chat_answer(answer)))
-
-
-def chat_answer(answer: Answer) -> ChatAnswer:
-    """The answer as `POST /chat` gives it."""
-    return ChatAnswer(
-        text=text_of(answer),
-        markdown=markdown_of(answer),
-        plan=answer.plan,
-        understood=not answer.is_refusal,
-        private=answer.is_private,
-    )
 
 
 @router.get(

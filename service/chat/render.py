@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from service.chat.answer import Answer, Table
+from service.domain.chat import ChatAnswer
 
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _MARKUP: Final = re.compile(r"([\\*_~`\[\]<>|#])")
@@ -86,3 +87,14 @@ def _table(table: Table) -> str:
     lines = [table.head, tuple("---" for _ in table.head), *table.rows]
     rows = (line if at == 1 else tuple(_escaped(cut(cell, WIDEST_CELL)) for cell in line) for at, line in enumerate(lines))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def chat_answer(answer: Answer) -> ChatAnswer:
+    """The answer as `POST /chat` gives it."""
+    return ChatAnswer(
+        text=text_of(answer),
+        markdown=markdown_of(answer),
+        plan=answer.plan,
+        understood=not answer.is_refusal,
+        private=answer.is_private,
+    )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from service.domain.offers import OfferPage
     from service.domain.plan import Plan
     from service.domain.request import PlanRequest
+    from service.flows.snapshot import Snapshot
 
 
 class OpenMarket(Protocol):
@@ -54,6 +55,11 @@ class LocalMarket:
             )
         except SchemaOutdated as error:
             raise CommandError(str(error), hint="gpuplan refresh brings the database to this version and reads prices") from error
+
+    @property
+    def snapshot(self) -> "Snapshot":
+        """The prices with the pools that belong to them."""
+        return self._snapshot
 
     def plan(self, request: "PlanRequest") -> "Plan":
         """The plan on the stored prices; `as_of` reads them as they were."""

@@ -102,6 +102,10 @@ def _answer(body: Any, *, as_json: bool, explain: int | None) -> int:
 
     request = plan_request(body)
     answered = guarded(lambda: open_market().plan(request))
+    if request.fields is None:
+        from service.cli.last_plan import keep_plan
+
+        keep_plan(answered)
     if as_json:
         from service.cli.render import print_json
 

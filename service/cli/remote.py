@@ -1,5 +1,6 @@
 """A server's market: the same questions over REST, its problems as this command's errors."""
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,11 @@ class RemoteMarket:
         """The server's first page of offers."""
         page: OfferPage = _read(TypeAdapter(OfferPage), self._ask("GET", "/offers", params=query))
         return page
+
+    def call(self, method: str, path: str, **how: Any) -> Any:
+        """The server's answer to any operation, as plain values; None where it answers nothing."""
+        sent = self._ask(method, path, **how)
+        return json.loads(sent) if sent else None
 
     def _ask(self, method: str, path: str, **how: Any) -> bytes:
         try:

@@ -133,7 +133,8 @@ def launch_notes(job: LaunchJob, option: PlanOption) -> tuple[str, ...]:
             if job.checkpoint_minutes is not None
             else "as often as the plan's interruption line assumes (checkpoint.interval_minutes sets it)"
         )
-        if option.capacity_type == "spot" or job.checkpoint_minutes is not None:
+        is_resumed = "no_resume" not in option.flags
+        if is_resumed and (option.capacity_type == "spot" or job.checkpoint_minutes is not None):
             notes.append(f"Save a checkpoint to object storage {every}, and resume from the newest at the start.")
         notes.append("Copy the data to local NVMe before the first step; reading it over the network idles GPUs.")
         notes.append("Tokenise and pack the data once, on a machine without GPUs.")
