@@ -34,7 +34,7 @@ class ChatDoors:
     discord: Discord | None = None
 
     def close(self) -> None:
-        """Ends the work behind the doors."""
+        """Ends the work behind the doors; a post under way is broken off, so that the process can end."""
         self.background.stop()
         self.http.close()
 

@@ -93,8 +93,8 @@ class Background:
         return future
 
     def stop(self) -> None:
-        """Waits for what runs, drops what waits."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Drops what waits; what runs ends by itself."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _logged(work: Callable[[], Any]) -> Any:
