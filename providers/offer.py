@@ -120,6 +120,7 @@ class Offer:
     arch: Arch = Arch.UNKNOWN
     vcpus: float | None = None
     memory_gib: float | None = None
+    min_machines: int = 1  # sold only so many at once, as a cluster: fewer cannot be had at this price
     disk_included_gb: float | None = None  # in the price
     disk_max_gb: float | None = None  # at most this much can be had, at storage_usd_per_gb_month
 

@@ -146,6 +146,7 @@ def _machine(cells: Cells, *, feed: str, price_basis: PriceBasis, observed_at: d
         "interconnect": cells.choice("interconnect", Interconnect, default=interconnect_of(match)),
         "arch": cells.choice("arch", Arch, default=Arch.UNKNOWN),
         "vcpus": cells.number("vcpus", most=10_000),
+        "min_machines": _least_machines(cells),
         "memory_gib": cells.number("memory_gib", most=1_000_000),
         "disk_included_gb": None if disk_gib is None else gb_from_gib(disk_gib),
         "observed_at": observed_at,
@@ -189,6 +190,13 @@ def _place(cells: Cells, provider: str) -> tuple[str | None, str | None]:
     if region.casefold() == "any":
         return None, None
     return region or None, stated or country_of(provider, region) or None
+
+
+def _least_machines(cells: Cells) -> int:
+    least = cells.number("min_machines", least=1, most=1024)
+    if least is not None and not least.is_integer():
+        raise Refused(MALFORMED, "column min_machines: a whole number is needed")
+    return int(least or 1)
 
 
 def _tenancy(cells: Cells, provider: str, tier: str) -> Tenancy:

@@ -22,7 +22,7 @@ REQUIRED = (
     "source",
 )
 _MACHINE = ("instance_type", "tier", "tenancy", "country", "vcpus", "memory_gib", "disk_gib", "interconnect", "arch")
-OPTIONAL = (*_MACHINE, "capacity_type", "term_months", "upfront_usd", "valid_until", "as_of_note")
+OPTIONAL = (*_MACHINE, "capacity_type", "term_months", "upfront_usd", "valid_until", "as_of_note", "min_machines")
 
 
 def table_rows(feed: str, text: str) -> Iterator[tuple[str, Cells | str]]:

@@ -18,6 +18,7 @@ from providers.units import HOURS_PER_MONTH
 
 CLUSTER_TIER = "cluster"
 CLUSTER_WIDTH = 8
+CLUSTER_LEAST_MACHINES = 2
 PLANS = {"oneMonthPrice": 1, "threeMonthPrice": 3, "sixMonthPrice": 6}  # field: months
 NOTE_CLUSTER = "Instant Cluster: 2 to 8 machines of 8 GPUs each; the price is for one of them"
 
@@ -60,4 +61,6 @@ def cluster_offer(listing: Listing, *, usd_per_gpu_hour: Json, observed_at: date
     alone = replace(listing, usd_per_gpu_hour=usd_per_gpu_hour, stock=stock)
     for one in offers_of(alone, attestations={}, observed_at=observed_at, source=source):
         if one.gpu_count == CLUSTER_WIDTH:
-            yield replace(one, tier=CLUSTER_TIER, fabric=Fabric.INFINIBAND, notes=(NOTE_CLUSTER,))
+            yield replace(
+                one, tier=CLUSTER_TIER, fabric=Fabric.INFINIBAND, min_machines=CLUSTER_LEAST_MACHINES, notes=(NOTE_CLUSTER,)
+            )

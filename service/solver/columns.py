@@ -37,9 +37,9 @@ TEXT: Final = (
     "interruption_source", "source", "scope", "attestations", "notes",
 )  # fmt: skip
 NUMBER: Final = (
-    "gpu_count", "gpu_memory_gb", "gpu_memory_reported_mib", "term_months", "vcpus", "memory_gib", "disk_included_gb",
-    "disk_max_gb", "reliability_fraction", "host_lifetime_hours", "session_limit_hours", "weekly_quota_hours", "interruption_low",
-    "interruption_high",
+    "gpu_count", "gpu_memory_gb", "gpu_memory_reported_mib", "term_months", "min_machines", "vcpus", "memory_gib",
+    "disk_included_gb", "disk_max_gb", "reliability_fraction", "host_lifetime_hours", "session_limit_hours",
+    "weekly_quota_hours", "interruption_low", "interruption_high",
 )  # fmt: skip
 MONEY: Final = ("usd_per_hour", "upfront_usd", "storage_usd_per_gb_month", "egress_usd_per_gb", "ingress_usd_per_gb")
 DAY: Final = ("as_of", "valid_until")
@@ -85,6 +85,7 @@ class FeedColumns:
         values["notes"] = _parts(values["notes"])
         for name in NUMBER:
             values[name] = self.number(name, row)
+        values["min_machines"] = int(values["min_machines"])
         low, high = values.pop("interruption_low"), values.pop("interruption_high")
         values["interruption_fraction_per_month"] = None if low is None else (low, high)
         for name in MONEY:

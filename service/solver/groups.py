@@ -13,7 +13,10 @@ import numpy as np
 
 from service.solver.columns import TEXT, Array, Bools, FeedColumns, Floats, Ints
 
-KIND: Final = ("gpu", "form_factor", "gpu_count", "gpu_memory_gb", "interconnect", "fabric", "arch", "is_host", "is_community")
+KIND: Final = (
+    "gpu", "form_factor", "gpu_count", "gpu_memory_gb", "interconnect", "fabric", "arch", "is_host", "is_community",
+    "min_machines",
+)  # fmt: skip
 SELLER: Final = ("provider", "tier", "tenancy", "attestations", "country")
 TERMS: Final = ("capacity_type", "availability", "price_basis", "term_months")
 SOURCE: Final = ("feed", "scope", "is_dated", "as_of", "valid_until")

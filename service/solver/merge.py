@@ -132,6 +132,7 @@ def _kinds(kinds: tuple[Kind, ...]) -> Kinds:
         gpu_count=np.array([kind.gpu_count for kind in kinds], dtype=np.float64),
         alone=np.array([kind.is_market or kind.gpu_count < 1 for kind in kinds], dtype=np.bool_),
         single=np.array([kind.is_host for kind in kinds], dtype=np.bool_),
+        min_machines=np.array([kind.min_machines for kind in kinds], dtype=np.float64),
     )
 
 

@@ -78,18 +78,21 @@ def shapes_of(work: Work, kinds: Kinds, workload: Workload, constraints: Constra
     )  # fmt: skip
 
 
-@lru_cache(maxsize=256)
-def first_that_holds(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int) -> Choice:
-    """The fewest machines of each kind that hold the job, whatever the time: a function of shape and kinds only."""
-    return _chosen(need, kinds, least_gpus, np.inf)
+@lru_cache(maxsize=64)
+def first_that_holds(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, *, whole_clusters: bool = True) -> Choice:
+    """The fewest machines of each kind that hold the job, whatever the time: a function of shape and kinds only.
+
+    `whole_clusters`: one job takes at least the machines that its kind is sold by.
+    """
+    return _chosen(need, kinds, least_gpus, np.inf, kinds.min_machines if whole_clusters else np.ones(len(kinds)))
 
 
 def _in_time(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, seconds_per_unit: float) -> Choice:
     """The fewest machines that hold the job and are this fast; the fastest that hold it where none is."""
-    return _chosen(need, kinds, least_gpus, seconds_per_unit)
+    return _chosen(need, kinds, least_gpus, seconds_per_unit, kinds.min_machines)
 
 
-def _chosen(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, most_seconds: float) -> Choice:
+def _chosen(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, most_seconds: float, least_machines: Floats) -> Choice:
     fits: list[KindFits] = []
     step = np.zeros(len(kinds), dtype=np.int64)
     works, done = np.zeros(len(kinds), dtype=np.bool_), np.zeros(len(kinds), dtype=np.bool_)
@@ -99,7 +102,7 @@ def _chosen(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, most_second
             break
         fit = fits_on(need, kinds, nodes)
         fits.append(fit)
-        holds = pending & fit.fits & (kinds.gpu_count * nodes >= least_gpus)
+        holds = pending & fit.fits & (kinds.gpu_count * nodes >= least_gpus) & (nodes >= least_machines)
         step[holds] = number
         works |= holds
         done |= holds & (fit.mid <= most_seconds)
@@ -107,7 +110,9 @@ def _chosen(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, most_second
     reason = np.full(len(kinds), PASS, dtype=np.uint8)
     if fits:
         reason[~works] = np.minimum(_FROM_FIT[fits[0].reason], np.uint8(CODE["parallelism"]))[~works]
-        reason[~works & fits[0].fits] = CODE["gpu_count"]  # it holds the job, with fewer cards than asked for
+        # It holds the job, with fewer cards than asked for, or on fewer machines than are sold together.
+        reason[~works & fits[0].fits] = CODE["gpu_count"]
+        reason[~works & fits[0].fits & (least_machines > 1)] = CODE["parallelism"]
     estimates = tuple(fits[number].estimates[at] for at, number in enumerate(step.tolist())) if fits else ()
     return Choice(step=step, nodes=_STEPS[step], low=low, mid=mid, high=high, reason=reason, estimates=estimates)
 
@@ -121,7 +126,7 @@ def _pick(fits: list[KindFits], step: Ints, works: Array, name: str) -> Floats:
 
 def _service(work: Work, kinds: Kinds, workload: Workload, constraints: Constraints) -> Shapes:
     """Replicas that carry the load: each on the fewest machines that hold the model."""
-    choice = first_that_holds(work.need, kinds, 0)
+    choice = first_that_holds(work.need, kinds, 0, whole_clusters=False)  # replicas share a cluster
     load = workload.requests_per_second
     profile: float | tuple[float, ...] = tuple(load) if isinstance(load, list) else load or 0.0
     bounds = (workload.min_replicas or 0, workload.max_replicas)
@@ -132,11 +137,11 @@ def _service(work: Work, kinds: Kinds, workload: Workload, constraints: Constrai
     served = reason == PASS
     reason[served & (unserved > _ENOUGH)] = CODE["too_slow"]
     reason[served & kinds.single & (peak > 1)] = CODE["one_host"]
-    hours, nodes = np.full(len(kinds), work.units_per_run), choice.nodes
+    hours, nodes, least = np.full(len(kinds), work.units_per_run), choice.nodes, kinds.min_machines
+    most, mean, mean_low, mean_high = (np.maximum(nodes * count, least) for count in (peak, mean, mean_low, mean_high))
     return Shapes(
-        choice=choice, nodes=nodes * peak, machines=nodes * mean, machines_low=nodes * mean_low,
-        machines_high=nodes * mean_high, low=hours, mid=hours, high=hours,
-        reason=_with_counts(reason, kinds, nodes * peak, constraints),
+        choice=choice, nodes=most, machines=mean, machines_low=mean_low, machines_high=mean_high,
+        low=hours, mid=hours, high=hours, reason=_with_counts(reason, kinds, most, constraints),
     )  # fmt: skip
 
 

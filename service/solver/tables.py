@@ -44,6 +44,7 @@ class Kind:
     arch: str
     is_host: bool  # one named machine of a marketplace: there is no second one
     is_community: bool  # machines of the public: two of them never make a cluster
+    min_machines: float = 1.0  # a cluster of fewer is not sold
 
     @property
     def is_market(self) -> bool:
@@ -91,6 +92,7 @@ class Kinds:
     gpu_count: Floats
     alone: Bools  # cannot be joined to a cluster: marketplace hosts, machines of the public, parts of a card
     single: Bools  # there is only one of it
+    min_machines: Floats  # a cluster of fewer is not sold
 
     def __len__(self) -> int:
         return len(self.all)

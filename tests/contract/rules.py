@@ -39,6 +39,8 @@ def assert_valid(batch: Batch, *, feed: str) -> None:
             assert amount is None or (isinstance(amount, Decimal) and amount.is_finite() and amount >= 0)
         for size in (offer.vcpus, offer.memory_gib, offer.disk_included_gb, offer.disk_max_gb, offer.host_lifetime_hours):
             assert size is None or size >= 0
+        assert type(offer.min_machines) is int
+        assert offer.min_machines >= 1
         for limit in (offer.session_limit_hours, offer.weekly_quota_hours):
             assert limit is None or limit > 0
     for refusal in batch.rejected:

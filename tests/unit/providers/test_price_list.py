@@ -269,3 +269,10 @@ def test_any_cells_become_offers_or_counted_refusals(rows):
     assert len(found.current) + len(found.history) + len(found.rejected) >= found.row_count
     assert all(offer.usd_per_hour > 0 for offer in found.current)
     assert Counter(one.reason for one in found.rejected).total() == len(found.rejected)
+
+
+@pytest.mark.parametrize(("cell", "least"), [("", 1), ("1", 1), ("2", 2), ("0", None), ("1.5", None), ("many", None)])
+def test_a_cluster_says_by_how_many_machines_it_is_sold(cell, least):
+    found = table(f"acme,L4,24,1,x,0.90,,2026-01-01,s,{cell}", header=HEADER + ",min_machines")
+    assert [one.min_machines for one in found.current] == ([] if least is None else [least])
+    assert [one.reason for one in found.rejected] == ([MALFORMED] if least is None else [])

@@ -112,4 +112,5 @@ def test_a_lambda_cluster_is_reserved_for_two_weeks_at_least(batch):
     # 6.16 for a GPU: 49.28 for a machine of eight; 14 days are 336 of 730 h
     assert (one.provider, one.gpu, one.gpu_count, one.usd_per_hour) == ("lambda", "H100-SXM", 8, Decimal("49.28"))
     assert (one.capacity_type, one.term_months) == (CapacityType.RESERVED, 0.46)
+    assert one.min_machines == 2  # 16 GPUs at least
     assert one.source.startswith("manual: ")

@@ -80,3 +80,8 @@ def test_a_card_that_does_not_come_by_eight_makes_no_cluster():
 
 def test_the_catalogue_query_asks_for_these_prices():
     assert {"oneMonthPrice", "threeMonthPrice", "sixMonthPrice", "clusterPrice"} <= set(_CATALOGUE.split())
+
+
+def test_a_cluster_is_sold_by_two_machines_at_least_and_a_pod_by_one():
+    least = {one.tier: one.min_machines for one in parsed(clusterPrice=3.99).offers}
+    assert least == {"secure": 1, "cluster": 2}
