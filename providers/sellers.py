@@ -29,6 +29,11 @@ def seller_named(text: str) -> str:
     return text.casefold() if text.casefold() in _KNOWN else text
 
 
+def is_known_seller(name: str) -> bool:
+    """Is it the name of a seller that adapters or shipped tables write."""
+    return name in _KNOWN
+
+
 def tier_of(seller: str) -> str:
     """Its only tier, "" where it has several or is not known: nothing is then proven of it."""
     return _ONLY_TIER.get(seller, "")

@@ -44,6 +44,14 @@ class MinAvailability(StrEnum):
     AVAILABLE = "available"
 
 
+class QuotaUnit(StrEnum):
+    """What a provider counts an account's machines in."""
+
+    GPUS = "gpus"
+    VCPUS = "vcpus"
+    INSTANCES = "instances"
+
+
 class PoolMode(StrEnum):
     """`owned`: the capital is sunk, marginal cost counts. `buy`: capital counts."""
 
@@ -71,6 +79,19 @@ class Usage(Request):
         if sum(getattr(self, way) is not None for way in ways) != 1:
             raise ValueError(f"give exactly one of {', '.join(ways)}")
         return self
+
+
+class Quota(Request):
+    """How much of a provider an account may hold at once: in one region, or without `region` of the whole provider.
+
+    A machine whose vCPUs are not known is not known to be within a limit of vCPUs. A limit of a region holds for the
+    machines listed there; a machine that no region is named of is held only to limits without a region.
+    """
+
+    provider: Name
+    region: Name | None = None
+    unit: QuotaUnit
+    limit: Annotated[int, Field(ge=0, le=10**9)]
 
 
 class Constraints(Request):
@@ -106,6 +127,11 @@ class Constraints(Request):
     max_usd_total: PositiveUsd | None = None
     max_price_age_hours: Annotated[float, Field(gt=0, le=1e6)] | None = None
     accept: tuple[Slug, ...] = Field(default=(), max_length=50)
+    quotas: tuple[Quota, ...] = Field(
+        default=(),
+        max_length=200,
+        description="what the account may hold at once; every limit that names a machine's place holds",
+    )
 
 
 class OnPremPool(Request):

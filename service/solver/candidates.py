@@ -80,11 +80,10 @@ def _under_caps(pricing: Pricing, constraints: Constraints, found: Candidates, m
         cap = np.minimum(cap, most)
         steps.append(("max_usd_total", cap))
     fallen = {}
-    for name, rows in (("residency", mask.in_region), ("reliability", mask.rows)):  # rows: in region, and reliable as asked
-        if rows is not None:
-            kept = rows_under(groups, at, np.full(len(at), np.inf), rows)
-            fallen[CODE[name]] = int((counts - kept).sum())
-            counts = kept
+    for name, rows in mask.cuts:
+        kept = rows_under(groups, at, np.full(len(at), np.inf), rows)
+        fallen[CODE[name]] = int((counts - kept).sum())
+        counts = kept
     for name, under in steps:
         kept = rows_under(groups, at, under * (1 + _ROUNDING), found.in_region)
         fallen[CODE[name]] = int((counts - kept).sum())

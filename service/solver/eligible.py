@@ -21,6 +21,7 @@ from service.solver.market import Market
 from service.solver.market_tiers import market_of
 from service.solver.policy import Asked, Judged, judge_sellers, regions_asked
 from service.solver.pricing import Pricing
+from service.solver.quotas import Quotas, quotas_of
 from service.solver.reasons import CODE, PASS
 from service.solver.tables import GroupTable, Kinds, Source, Terms
 
@@ -40,8 +41,13 @@ class Mask:
     policy: Array
     judged: Judged  # per seller
     ages: tuple["Age", ...]  # per source
-    in_region: Bools | None  # per row along GroupTable.row, where only some regions are allowed; None: all
-    rows: Bools | None  # the same, and reliable where that is asked for; None: all
+    cuts: tuple[tuple[str, Bools], ...]  # reason, and per row along GroupTable.row what it and those before it leave
+    quotas: Quotas | None  # None: none are stated
+
+    @property
+    def rows(self) -> Bools | None:
+        """Per row along GroupTable.row, what all cuts leave; None: all rows of a group are alike."""
+        return self.cuts[-1][1] if self.cuts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +88,22 @@ def mask_of(market: Market, constraints: Constraints, data_class: DataSensitivit
     in_region = _rows_in_regions(market, constraints) if judged.by_region else None
     if in_region is not None:
         other, in_region = _by_region(groups, other, judged.of_place[groups.seller] == CODE["residency"], in_region)
-    rows = in_region
+    cuts = [] if in_region is None else [("residency", in_region)]
     if constraints.min_reliability_fraction is not None:
         reliable = reliable_rows(market, constraints.min_reliability_fraction)
-        none = np.add.reduceat(reliable, groups.start) == 0 if len(groups) else np.zeros(0, dtype=np.bool_)
-        other[none] = np.minimum(other[none], np.uint8(CODE["reliability"]))
-        rows = reliable if rows is None else rows & reliable
+        _cut("reliability", reliable, groups, other, cuts)
+    quotas = quotas_of(market, constraints.quotas, pricing)
+    if quotas is not None:
+        _cut("quota", quotas.within, groups, other, cuts)
     policy = judged.of_class[lanes.seller][groups.lane]
-    return Mask(other=other, policy=policy, judged=judged, ages=ages, in_region=in_region, rows=rows)
+    return Mask(other=other, policy=policy, judged=judged, ages=ages, cuts=tuple(cuts), quotas=quotas)
+
+
+def _cut(reason: str, kept: Bools, groups: GroupTable, other: Array, cuts: list[tuple[str, Bools]]) -> None:
+    """Adds a cut of rows; a group that it leaves no row gets its reason, where no earlier one holds."""
+    none = np.add.reduceat(kept, groups.start) == 0 if len(groups) else np.zeros(0, dtype=np.bool_)
+    other[none] = np.minimum(other[none], np.uint8(CODE[reason]))
+    cuts.append((reason, kept if not cuts else cuts[-1][1] & kept))
 
 
 def _by_region(groups: GroupTable, other: Array, outside: Bools, in_region: Bools) -> tuple[Array, Bools]:

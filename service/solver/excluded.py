@@ -8,7 +8,8 @@ from service.solver.candidates import Found
 from service.solver.columns import Array, Floats, Ints
 from service.solver.eligible import Mask
 from service.solver.pricing import Pricing
-from service.solver.reasons import CODE, EXPLAINED, REASONS, WOULD_ADMIT
+from service.solver.quotas import Quotas
+from service.solver.reasons import CODE, EXPLAINED, PASS, REASONS, WOULD_ADMIT
 from service.solver.tables import GroupTable
 from service.solver.words import about, about_hours, about_usd, usd
 
@@ -96,6 +97,8 @@ def _nearest(name: str, pricing: Pricing, mask: Mask, found: Found) -> str | Non
     groups, shapes = pricing.groups, pricing.shapes
     if name in _CAPS:
         return _nearest_cap(name, pricing, found)
+    if name == "quota" and mask.quotas is not None:
+        return _nearest_quota(pricing, mask, mask.quotas, found)
     at = np.flatnonzero(found.first_reason == CODE[name])
     if len(at) == 0:
         return None
@@ -118,6 +121,20 @@ def _nearest(name: str, pricing: Pricing, mask: Mask, found: Found) -> str | Non
         best = int(at[_least(-groups.money["disk_max_gb"][at], groups, at)])
         return f"{label(groups, best)}: up to {about(float(groups.money['disk_max_gb'][best]))} GB"
     return label(groups, int(at[_least(np.zeros(len(at)), groups, at)]))
+
+
+def _nearest_quota(pricing: Pricing, mask: Mask, quotas: Quotas, found: Found) -> str | None:
+    """The row that the least raise of a limit would admit, the cheapest of them."""
+    groups = pricing.groups
+    might = np.isin(found.first_reason, (PASS, CODE["quota"]))
+    before = [rows for name, rows in mask.cuts if name != "quota"]
+    out = np.repeat(might, groups.size) & ~quotas.within & (before[-1] if before else True)
+    at = np.flatnonzero(out)
+    if len(at) == 0:
+        return None
+    best = int(at[np.lexsort((groups.row_usd_per_hour[at], quotas.missing_fraction[at]))[0]])
+    group = int(np.searchsorted(groups.start, best, side="right")) - 1
+    return f"{label(groups, group)}: {quotas.said(best)}"
 
 
 def _least(values: Floats, groups: GroupTable, at: Ints) -> int:
