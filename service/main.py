@@ -25,6 +25,7 @@ from service.api.app import VERSION, create_app
 from service.api.context import Context
 from service.chat.doors import ChatDoors, build_doors
 from service.chat.watcher import Watcher
+from service.flows.calibration import load_calibration
 from service.flows.chat import ChatWorld, LastPlans
 from service.flows.reference import ensure_reference_loaded
 from service.flows.snapshot import SnapshotHolder
@@ -113,6 +114,7 @@ def build_app(settings: Settings, parts: Parts) -> FastAPI:
         poll=parts.snapshots.poll,
         pools=parts.snapshots.pools,
         default_sensitivity=settings.default_sensitivity,
+        calibration=parts.snapshots.calibration,
         chat=parts.chat,
     )
     return create_app(context)
@@ -129,7 +131,7 @@ def open_parts(settings: Settings) -> Iterator[Parts]:
         if adapter.name == REFERENCE:
             every = interval_seconds(settings, adapter)
             ensure_reference_loaded(engine, adapter, now_utc, holder=holder, interval_seconds=every)
-    snapshots = SnapshotHolder(engine, now_utc, known)
+    snapshots = SnapshotHolder(engine, now_utc, known, calibration=load_calibration(settings.calibration_path))
     snapshots.start()
     try:
         with make_client() as http, contextlib.closing(make_chat(settings, engine, snapshots)) as chat:

@@ -128,6 +128,7 @@ class Settings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65_535)
     database_url: str = Field(default_factory=default_database_url, repr=False)
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
+    calibration_path: Path | None = None  # written by `gpuplan calibrate`
     providers: ProvidersSettings = ProvidersSettings()
     chat: ChatSettings = ChatSettings()
 

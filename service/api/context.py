@@ -10,6 +10,7 @@ from starlette.requests import Request
 from service.api.problems import Refusal
 from service.chat.doors import ChatDoors
 from service.domain.request import DataSensitivity, OnPremPool
+from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.flows.status import FeedSetting
 from service.metrics import Metrics
 from service.solver.market import FeedStatus, Market
@@ -28,6 +29,7 @@ class Context:
     poll: Callable[[], object] = bool  # takes in what was just written
     pools: Callable[[], Mapping[str, OnPremPool]] = dict  # stored own hardware, by name
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
+    calibration: Calibration = UNCALIBRATED  # the user's own factors on our estimates
     chat: ChatDoors | None = None  # answers lines of text, and holds the platforms whose secret is set
 
     def require_market(self) -> Market:

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.body import read_json
+from service.api.context import context_of
 from service.api.routing import operation, router_of
 from service.domain.estimation import EstimateAnswer, EstimateRequest
 from service.flows.estimate import make_estimate
@@ -25,5 +26,6 @@ async def post_estimate(request: Request) -> Response:
     Hours are told when the amount of work is (`tokens`, or `examples` with `mean_tokens`), as a range.
     """
     asked = await read_json(request, EstimateRequest)
-    answer = await run_in_threadpool(make_estimate, asked)  # every card and count: tens of milliseconds
+    calibration = context_of(request).calibration
+    answer = await run_in_threadpool(make_estimate, asked, calibration)  # every card and count: tens of milliseconds
     return Response(_ANSWER.dump_json(answer), media_type="application/json")

@@ -38,12 +38,15 @@ def estimate(
     import json
 
     from service.cli.request import without_absent, workload_body
+    from service.cli.settings import settings_with
     from service.domain.estimation import EstimateRequest
+    from service.flows.calibration import load_calibration
     from service.flows.estimate import make_estimate
 
     counts = guarded(lambda: _counts(gpu_counts))
     body = without_absent({"workload": workload_body(dict(locals())), "gpus": gpu, "gpu_counts": counts})
-    answer = guarded(lambda: make_estimate(EstimateRequest.model_validate_json(json.dumps(body))))
+    calibration = guarded(lambda: load_calibration(settings_with().calibration_path))
+    answer = guarded(lambda: make_estimate(EstimateRequest.model_validate_json(json.dumps(body)), calibration))
     if json_:
         from service.cli.render import print_json
 

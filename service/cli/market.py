@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from service.domain.offers import OfferPage
     from service.domain.plan import Plan
     from service.domain.request import PlanRequest
+    from service.estimate.calibration import Calibration
     from service.flows.snapshot import Snapshot
 
 
@@ -38,19 +39,26 @@ class LocalMarket:
 
     def __init__(self) -> None:
         from service.cli.settings import settings_with
+        from service.flows.calibration import load_calibration
         from service.flows.snapshot import Snapshot, load_snapshot_cold
         from service.flows.status import disabled_feeds
         from service.store.errors import SchemaOutdated
 
         self._settings = settings_with()
         self._now = datetime.now(UTC)
+        calibration = guarded(lambda: load_calibration(self._settings.calibration_path))
         self._snapshot: Snapshot
         if is_absent(self._settings.database_url):
-            self._snapshot = _shipped_prices(self._now)
+            self._snapshot = _shipped_prices(self._now, calibration)
             return
         try:
             self._snapshot = guarded(
-                lambda: load_snapshot_cold(self._settings.database_url, now=self._now, left_out=disabled_feeds(self._settings)),
+                lambda: load_snapshot_cold(
+                    self._settings.database_url,
+                    now=self._now,
+                    left_out=disabled_feeds(self._settings),
+                    calibration=calibration,
+                ),
                 passing=SchemaOutdated,
             )
         except SchemaOutdated as error:
@@ -115,7 +123,7 @@ def is_absent(database_url: str) -> bool:
     return scheme.startswith("sqlite") and not Path(path.partition("?")[0]).exists()
 
 
-def _shipped_prices(now: datetime) -> Any:
+def _shipped_prices(now: datetime, calibration: "Calibration") -> Any:
     """The reference list alone, when nothing was ever stored here."""
     import httpx
 
@@ -138,4 +146,5 @@ def _shipped_prices(now: datetime) -> Any:
         rejected=len(batch.rejected),
     )
     columns = {adapter.name: unpack(pack_offers(batch.offers))}
-    return Snapshot(market=Market.build(columns, [status], snapshot_id="shipped", as_of=now), pools={})
+    market = Market.build(columns, [status], snapshot_id="shipped", as_of=now, calibration=calibration)
+    return Snapshot(market=market, pools={})

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Engine
 
 from service.domain.request import OnPremPool
+from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.flows.medians import medians_until
 from service.flows.snapshot import snapshot_id
 from service.flows.status import FeedSetting
@@ -26,7 +27,12 @@ class PastMarket:
 
 
 def load_market_at(
-    engine: Engine, instant: datetime, known: Mapping[str, FeedSetting], *, evaluated_at: datetime | None = None
+    engine: Engine,
+    instant: datetime,
+    known: Mapping[str, FeedSetting],
+    *,
+    evaluated_at: datetime | None = None,
+    calibration: Calibration = UNCALIBRATED,
 ) -> PastMarket | None:
     """The market at `instant`: the same offers and the same snapshot id as then; None before the first prices.
 
@@ -48,6 +54,7 @@ def load_market_at(
         snapshot_id=snapshot_id(version.version, version.changed_at),
         as_of=version.changed_at,
         medians=medians,
+        calibration=calibration,
     )
     return PastMarket(market=market, pools=pools)
 

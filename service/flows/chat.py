@@ -110,7 +110,12 @@ def repriced(market: Market, change: float) -> Market:
         for key, median in market.medians.items()
     }
     return Market.build(
-        feeds, market.statuses, snapshot_id=f"{market.snapshot_id}{change:+.4g}", as_of=market.as_of, medians=medians
+        feeds,
+        market.statuses,
+        snapshot_id=f"{market.snapshot_id}{change:+.4g}",
+        as_of=market.as_of,
+        medians=medians,
+        calibration=market.calibration,
     )
 
 

@@ -11,6 +11,7 @@ from service.domain.estimation import EstimateAnswer, EstimateRequest, GpuFit, G
 from service.domain.plan import Requirement
 from service.domain.workload import Workload
 from service.estimate.advice import changes_that_fit
+from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.estimate.estimate import JobShape, estimate_on, estimates_by_strategy, job_shape, ways_for
 from service.estimate.job_checks import check_counts
 from service.estimate.replicas import replicas_for
@@ -18,14 +19,14 @@ from service.estimate.rule_beside_ours import rule_beside_ours
 from service.solver.requirement import requirement_on
 
 
-def make_estimate(request: EstimateRequest) -> EstimateAnswer:
+def make_estimate(request: EstimateRequest, calibration: Calibration = UNCALIBRATED) -> EstimateAnswer:
     """What the workload needs on each card and count, which of them run it, and for how long.
 
     Raises:
         UnknownModel, UnknownGpu: a name is in neither table.
         InvalidInput: the workload contradicts itself, or states its need (raw).
     """
-    job, assumptions = job_shape(request.workload)
+    job, assumptions = job_shape(request.workload, calibration)
     cards = _cards(request.gpus)
     counts = tuple(dict.fromkeys(request.gpu_counts))
     check_counts(job, counts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from service.domain.access import ApiKey
 from service.domain.request import OnPremPool
+from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.flows.status import FeedSetting, statuses_of
 from service.solver.columns import FeedColumns, unpack
 from service.solver.market import FeedStatus, Market
@@ -45,6 +46,7 @@ def build_snapshot(
     *,
     now: datetime,
     left_out: Collection[str] = (),
+    calibration: Calibration = UNCALIBRATED,
 ) -> Snapshot:
     """The snapshot of these rows; columns of feeds whose version is the same are taken over as they are."""
     columns: dict[str, FeedColumns] = {}
@@ -62,13 +64,16 @@ def build_snapshot(
             snapshot_id=snapshot_id(stored.at.version, stored.at.changed_at),
             as_of=stored.at.changed_at,
             medians=_medians(stored.medians),
+            calibration=calibration,
         )
     pools = {name: OnPremPool.model_validate(pool, strict=False) for name, pool in stored.pools.items()}
     versions = {feed: stored.packed_versions[feed] for feed in columns}
     return Snapshot(market=market, pools=pools, at=stored.at, states=stored.states, versions=versions, keys=stored.keys)
 
 
-def load_snapshot_cold(database_url: str, *, now: datetime, left_out: Collection[str] = ()) -> Snapshot:
+def load_snapshot_cold(
+    database_url: str, *, now: datetime, left_out: Collection[str] = (), calibration: Calibration = UNCALIBRATED
+) -> Snapshot:
     """The snapshot for one command, without engine, ORM or adapters.
 
     Raises:
@@ -77,7 +82,7 @@ def load_snapshot_cold(database_url: str, *, now: datetime, left_out: Collection
     """
     with cold_connection(database_url) as connection:
         stored = read_market(connection, {})
-    return build_snapshot(stored, None, {}, now=now, left_out=left_out)
+    return build_snapshot(stored, None, {}, now=now, left_out=left_out, calibration=calibration)
 
 
 def load_market_cold(database_url: str, *, now: datetime, left_out: Collection[str] = ()) -> Market:
@@ -95,12 +100,14 @@ class SnapshotHolder:
         known: Mapping[str, FeedSetting] | None = None,
         *,
         poll_seconds: float = POLL_SECONDS,
+        calibration: Calibration = UNCALIBRATED,
     ) -> None:
         self._engine = engine
         self._clock = clock
         self._known = dict(known or {})
         self._left_out = frozenset(name for name, setting in self._known.items() if not setting.enabled)
         self._poll_seconds = poll_seconds
+        self.calibration = calibration
         self._current: Snapshot | None = None
         self._polling = threading.Lock()
         self._stop = threading.Event()
@@ -141,7 +148,9 @@ class SnapshotHolder:
                 stored = read_market(connection, {} if before is None else before.versions)
             finally:
                 connection.close()
-            self._current = build_snapshot(stored, before, self._known, now=self._clock(), left_out=self._left_out)
+            self._current = build_snapshot(
+                stored, before, self._known, now=self._clock(), left_out=self._left_out, calibration=self.calibration
+            )
             return True
 
     def start(self) -> None:

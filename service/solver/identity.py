@@ -21,7 +21,7 @@ def plan_id(
     pools: Sequence[OnPremPool],
     evaluated_at: datetime,
 ) -> str:
-    """32 hex digits: equal for equal request, snapshot, pools, evidence, policy, solver and instant."""
+    """32 hex digits: equal for equal request, snapshot, pools, evidence, policy, solver, calibration and instant."""
     parts = [
         request.model_dump_json(exclude=set(_NOT_DECIDING)),
         market.snapshot_id,
@@ -30,6 +30,7 @@ def plan_id(
         EVIDENCE.version,
         POLICY_VERSION,
         SOLVER_VERSION,
+        market.calibration.version,
         evaluated_at.isoformat(),
     ]
     return sha256("\x1f".join(parts).encode()).hexdigest()[:32]

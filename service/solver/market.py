@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from providers.offer import Offer
+from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.solver.columns import Bools, FeedColumns, Ints, pack_offers, unpack
 from service.solver.groups import FeedGroups, groups_of, split_by
 from service.solver.listing import OfferFilter, Sort, select
@@ -72,6 +73,7 @@ class Market:
     snapshot_id: str
     as_of: datetime | None
     medians: Mapping[MedianKey, PriceMedian]
+    calibration: Calibration = UNCALIBRATED  # the user's own factors on our estimates
 
     @classmethod
     def build(
@@ -82,6 +84,7 @@ class Market:
         snapshot_id: str,
         as_of: datetime | None,
         medians: Mapping[MedianKey, PriceMedian] | None = None,
+        calibration: Calibration = UNCALIBRATED,
     ) -> "Market":
         """The market of these feeds; feeds whose columns are the same objects as before are not grouped again."""
         names = tuple(sorted(feeds))
@@ -102,6 +105,7 @@ class Market:
             snapshot_id=snapshot_id,
             as_of=as_of,
             medians=medians or {},
+            calibration=calibration,
         )
 
     @property

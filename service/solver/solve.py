@@ -16,6 +16,7 @@ from service.domain.estimate import Assumption
 from service.domain.plan import Decision, Exclusion, NotPriced, Plan, PlanOption
 from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
 from service.domain.workload import Task
+from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.estimate.estimate import job_shape
 from service.solver.candidates import Found, find
 from service.solver.decide import decide
@@ -78,7 +79,7 @@ def solve(
     Raises:
         InvalidInput: with the JSON pointer of what cannot be.
     """
-    problem = _problem(request, pools or {}, default_sensitivity, measured_utilization)
+    problem = _problem(request, pools or {}, default_sensitivity, measured_utilization, market.calibration)
     pricing, assumed = _pricing(problem, market)
     mask = mask_of(market, request.constraints, problem.data_class, pricing, evaluated_at)
     found = find(pricing, mask, request.constraints)
@@ -93,10 +94,11 @@ def solve(
 
 
 def _problem(
-    request: PlanRequest, stored: Mapping[str, OnPremPool], default: DataSensitivity, measured: float | None
-) -> _Problem:
+    request: PlanRequest, stored: Mapping[str, OnPremPool], default: DataSensitivity, measured: float | None,
+    calibration: Calibration = UNCALIBRATED,
+) -> _Problem:  # fmt: skip
     pools = _pools(request, stored)
-    job, assumed = (None, ()) if request.workload.task is Task.RAW else job_shape(request.workload)
+    job, assumed = (None, ()) if request.workload.task is Task.RAW else job_shape(request.workload, calibration)
     if request.usage.measured_pool is not None and measured is None:
         raise InvalidInput("no measured utilization of this pool is at hand", pointer="/usage/measured_pool")
     work, of_work = work_of(request, job, pools, measured)

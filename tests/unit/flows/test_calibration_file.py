@@ -1,6 +1,7 @@
 """The file of a calibration: what is written is read back, and a file that is none stops instead of being ignored."""
 
 import csv
+import json
 import tomllib
 
 import pytest
@@ -70,3 +71,69 @@ def test_a_file_that_is_no_calibration_is_refused(tmp_path, content, told):
         path.write_bytes(content)
     with pytest.raises(CalibrationUnreadable, match=told):
         load_calibration(path)
+
+
+PLAN = ("plan", "--model", "llama-3.1-8b", "--technique", "lora", "--framework", "torchtune", "--tokens", "50M", "--json")
+ESTIMATE = (
+    "estimate",
+    "--gpu",
+    "H100 SXM",
+    "--model",
+    "llama-3.1-8b",
+    "--technique",
+    "lora",
+    "--framework",
+    "torchtune",
+    "--tokens",
+    "50M",
+    "--json",
+)
+
+
+@pytest.fixture
+def calibrated(tmp_path, monkeypatch):
+    """Twice our time for torchtune, on a machine without stored prices."""
+    path = tmp_path / "mine.toml"
+    path.write_text('[about]\nrows = 9\nas_of = "2026-08-01"\n[seconds]\n"torchtune/train" = 2.0\n', encoding="utf-8")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("GPUPLAN_URL", raising=False)
+    return path
+
+
+def answered(capsys, arguments) -> dict:
+    assert run(list(arguments)) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def hours_by_card(plan: dict) -> dict[tuple, float]:
+    return {(one["gpu"], one["gpu_count"], one["nodes"]): one["hours"]["mid"] for one in plan["options"]}
+
+
+def test_a_plan_counts_with_the_users_own_pace_and_says_so(calibrated, capsys, monkeypatch):
+    ours = answered(capsys, PLAN)
+    monkeypatch.setenv("GPUPLAN_CALIBRATION_PATH", str(calibrated))
+    theirs = answered(capsys, PLAN)
+    before, after = hours_by_card(ours), hours_by_card(theirs)
+    shared = before.keys() & after.keys()
+    assert shared
+    assert all(after[key] > 1.5 * before[key] for key in shared)  # hours hold set-up time too
+    listed = [one for one in theirs["assumptions"] if one["name"].startswith("calibration")]
+    assert [(one["name"], one["value"]) for one in listed] == [("calibration: time of torchtune/train", 2.0)]
+    assert theirs["plan_id"] != ours["plan_id"]
+
+
+def test_an_estimate_counts_with_it_too(calibrated, capsys, monkeypatch):
+    ours = answered(capsys, ESTIMATE)
+    monkeypatch.setenv("GPUPLAN_CALIBRATION_PATH", str(calibrated))
+    theirs = answered(capsys, ESTIMATE)
+    rates = [one["gpus"][0]["groups"][-1]["tokens_per_second"]["mid"] for one in (ours, theirs)]
+    assert rates[1] == pytest.approx(rates[0] / 2, rel=1e-4)
+
+
+@pytest.mark.parametrize("arguments", [PLAN, ESTIMATE])
+def test_a_setting_that_names_no_calibration_stops_the_command(calibrated, capsys, monkeypatch, arguments):
+    monkeypatch.setenv("GPUPLAN_CALIBRATION_PATH", str(calibrated.with_name("absent.toml")))
+    assert run(list(arguments)) == 2
+    said = capsys.readouterr()
+    assert "calibration" in said.err
+    assert str(calibrated.parent) not in said.err
