@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 
 from providers.errors import InvalidInput, UnknownGpu
 from providers.gpus import GPUS
 from providers.offer import Availability, CapacityType, Offer, Tenancy
+from service.domain.request import PlanRequest
 from service.domain.watch import PriceCondition
 from service.flows.watches import (
     Target,
@@ -21,6 +23,8 @@ from service.flows.watches import (
 )
 from service.solver.columns import columns_of
 from service.solver.market import FeedStatus, Market
+from service.store.engine import writing
+from service.store.watches import claim_due, note_state
 
 NOW = datetime(2026, 9, 20, 12, 0, tzinfo=UTC)
 HOOK = Target(kind="webhook", place="https://alarms.example/path?key=hidden", secret="s3")
@@ -184,3 +188,35 @@ def test_a_hundred_watches_are_the_most(engine):
     with pytest.raises(InvalidInput, match="100"):
         keep(engine, market)
     keep(engine, market, owner="b")
+
+
+def test_of_two_processes_that_saw_the_same_state_one_is_first(engine):
+    made = keep(engine, at_price("2.50"))
+    with writing(engine) as connection:
+        said = {"before": "unmet", "after": "met", "now": NOW, "alarm": ("words", {})}
+        assert note_state(connection, made.watch_id, **said) is True
+        assert note_state(connection, made.watch_id, **said) is False
+    assert len(watches(engine, "a")[0].deliveries) == 1
+
+
+def test_an_alarm_is_claimed_by_one_process_at_a_time(engine):
+    keep(engine, at_price("2.50"))
+    check(engine, at_price("1.90"))
+    with writing(engine) as connection:
+        assert len(claim_due(connection, now=NOW, most=9)) == 1
+        assert claim_due(connection, now=NOW, most=9) == []
+        assert len(claim_due(connection, now=NOW + timedelta(minutes=2), most=9)) == 1  # the claimer died
+
+
+def test_a_verdict_that_flips_is_told_each_time(engine):
+    request = PlanRequest.model_validate_json('{"workload": {"model": "gpt2", "tokens": 1e9}}')
+    verdicts = iter(["cloud", "cloud", "on_prem", "on_prem", "cloud"])
+
+    def plan(asked, market):
+        assert asked == request
+        return SimpleNamespace(decision=SimpleNamespace(verdict=next(verdicts), sentence="because"))
+
+    market = at_price("2")
+    keep_watch(engine, request, owner="a", target=HOOK, market=market, plan=plan, now=NOW)
+    assert [check_watches(engine, market, plan, now=NOW) for _ in range(4)] == [0, 1, 0, 1]
+    assert watches(engine, "a")[0].kind == "verdict"
