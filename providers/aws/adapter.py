@@ -2,7 +2,8 @@
 
 With credentials: Price List Query API, EC2 DescribeInstanceTypes and DescribeSpotPriceHistory, and the Spot Advisor
 file. Without: the public bulk price list and the shipped table of machines, no spot.
-Each region is a failure domain of its own: a region that cannot be read whole keeps its last good prices.
+Each region is a failure domain of its own, and so are its spot prices, which take a permission of their own: what
+cannot be read keeps its last good prices and is named, and the rest stands.
 Source: API models of botocore 1.44.8 and AWS Billing documentation, read 2026-10. Prices in dollars, whole machine.
 """
 
@@ -23,7 +24,7 @@ from providers.aws.instances import sold_in_blocks, with_gpu
 from providers.aws.plan_files import fetch_plan_file, plan_paths
 from providers.aws.price_list import SERVICE
 from providers.aws.region import RegionReader, Section
-from providers.aws.scopes import DEFAULT_REGIONS, check_regions, half_a_pair, is_set, read_regions
+from providers.aws.scopes import DEFAULT_REGIONS, check_regions, half_a_pair, is_set, read_regions, spot_scope
 from providers.aws.spot import fetch_spot_history
 from providers.base import Adapter, Json
 from providers.errors import ProviderError, ProviderNeedsKey, ProviderPayloadInvalid, ProviderUnavailable
@@ -103,6 +104,8 @@ class Aws(Adapter):
                 batch = reader.batch()
             except ProviderPayloadInvalid as error:
                 failed[region] = error.code
+                if section.spot is not None:
+                    failed[spot_scope(region)] = error.code
                 notes.append(str(error))
                 continue
             offers += batch.offers
@@ -158,18 +161,22 @@ class Aws(Adapter):
                 endpoint_url=self.endpoint_url,
             )
         notes: list[str] = []
+        spotless: dict[str, str] = {}  # failure domains of spot prices that could not be read, with their code
         with closing_client(make_client, "pricing", PRICING_REGION) as pricing:
             payload = read_regions(
-                self.name, self.regions, lambda region: self._signed_region(make_client, pricing, region, notes)
+                self.name, self.regions, lambda region: self._signed_region(make_client, pricing, region, notes, spotless)
             )
         payload["notes"] += notes
+        payload["failed"] |= spotless | {spot_scope(region): code for region, code in payload["failed"].items()}
         try:
             payload["advisor"] = fetch_advisor(http, self.name, self.spot_advisor_url, self.regions)
         except ProviderError as error:  # how often spot machines are stopped is then unknown; the prices stand
             payload["notes"].append(f"Spot Advisor: {error.code}; interruption rates are unknown")
         return payload
 
-    def _signed_region(self, make_client: ClientFactory, pricing: Any, region: str, notes: list[str]) -> Json:
+    def _signed_region(
+        self, make_client: ClientFactory, pricing: Any, region: str, notes: list[str], spotless: dict[str, str]
+    ) -> Json:
         listed = _products(pricing, region, MACHINE_FILTERS)
         if not listed:  # boto3 reads a foreign page as an answer without products
             raise ProviderPayloadInvalid(self.name, f"GetProducts for {region}: no product at all")
@@ -181,9 +188,13 @@ class Aws(Adapter):
             if not every_type:
                 raise ProviderPayloadInvalid(self.name, f"DescribeInstanceTypes in {region}: no machine type at all")
             types = with_gpu(every_type)
-            with our_errors(f"DescribeSpotPriceHistory in {region}"):
-                names = [entry["InstanceType"] for entry in types if entry.get("InstanceType")]
-                spot = fetch_spot_history(ec2, names, self.now())
+            names, spot = [entry["InstanceType"] for entry in types if entry.get("InstanceType")], None
+            try:
+                with our_errors(f"DescribeSpotPriceHistory in {region}"):
+                    spot = fetch_spot_history(ec2, names, self.now())
+            except ProviderError as error:
+                spotless[spot_scope(region)] = error.code
+                notes.append(str(error))
             commitments: Json = {}
             if self.include_commitments:
                 commitments, unread = fetch_commitments(make_client, ec2, region, sold_in_blocks(types))

@@ -20,6 +20,7 @@ from providers.aws.price_list import (
     on_demand_usd_per_hour,
     read_products,
 )
+from providers.aws.scopes import spot_scope
 from providers.aws.spot import SpotRecord, newest_per_zone
 from providers.base import Json, Refused, collect
 from providers.errors import ProviderPayloadInvalid
@@ -58,7 +59,7 @@ class Section(BaseModel):
     source: str = ""
     passed_over: int = 0
     instance_types: list[Any] | None = None
-    spot: list[Any] = []
+    spot: list[Any] | None = None  # None: not asked for, or not to be had
     commitments: dict[str, Any] = {}
 
 
@@ -94,7 +95,7 @@ class RegionReader:
             ((f"{self.region} {product.sku}", product) for product in newest_first(machines, today=self.observed_at.date())),
             on_demand,
         )
-        records, superseded = newest_per_zone(self.section.spot)
+        records, superseded = newest_per_zone(self.section.spot or ())
         market = collect(((f"{self.region} {one.instance_type} {one.zone}", one) for one in records), spot)
         bought = collect(
             named_rows(self.section.commitments, self.region), lambda row: iter((self._committed_offer(row, offered, shape),))
@@ -144,7 +145,7 @@ class RegionReader:
         if record.zone_id:
             notes.append(f"zone id {record.zone_id}: zone names differ between accounts, ids do not")
         return Offer(
-            **shape.of(facts, tuple(notes)),
+            **shape.of(facts, tuple(notes), is_spot=True),
             capacity_type=CapacityType.SPOT,
             price_basis=PriceBasis.SPOT,
             usd_per_hour=price(record.usd),
@@ -178,7 +179,7 @@ class _Shape:
     reader: RegionReader
     storage_usd: Decimal | None
 
-    def of(self, facts: InstanceFacts, notes: Sequence[str]) -> dict[str, Any]:
+    def of(self, facts: InstanceFacts, notes: Sequence[str], *, is_spot: bool = False) -> dict[str, Any]:
         region = self.reader.region
         match = facts.find_gpu()
         has_egress = region.startswith(EGRESS_PREFIXES)
@@ -210,7 +211,7 @@ class _Shape:
             "egress_usd_per_gb": GENERAL_EGRESS_USD_PER_GB if has_egress else None,
             "billing_increment_seconds": 1,
             "observed_at": self.reader.observed_at,
-            "scope": region,
+            "scope": spot_scope(region) if is_spot else region,
             "notes": (NOTE_BILLING, *general, *notes),
         }
 

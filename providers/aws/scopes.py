@@ -19,6 +19,11 @@ def check_regions(regions: Sequence[str]) -> None:
         raise InvalidInput("regions: at least one AWS region code, like us-east-1", pointer="/regions")
 
 
+def spot_scope(region: str) -> str:
+    """The failure domain of a region's spot prices, which take a permission of their own: apart from its price list."""
+    return f"{region} spot"
+
+
 def is_set(secret: SecretStr | None) -> bool:
     return secret is not None and bool(secret.get_secret_value())
 

@@ -1,6 +1,7 @@
 """The signed calls against stubbed clients: what is asked, how pages end, and what a refusal becomes."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -119,17 +120,29 @@ def test_all_pages_of_all_three_calls_are_read_through_empty_ones():
         ("InternalError", "provider-unavailable"),
     ],
 )
-def test_a_failing_region_is_named_and_the_others_stand(code, expected):
+def test_a_region_without_its_spot_prices_still_gives_its_price_list_and_names_the_part(code, expected):
     market = Market("us-east-1", "me-south-1")
     market.good("us-east-1")
     market.good_prices("me-south-1")
     market.good_types("me-south-1")
     market.ec2["me-south-1"][1].add_client_error("describe_spot_price_history", code, f"about {SECRET}")
     batch = Aws().parse(fetch(market, "us-east-1", "me-south-1"), NOW)
-    assert batch.failed_scopes == {"me-south-1": expected}
-    assert {offer.scope for offer in batch.offers} == {"us-east-1"}
+    assert batch.failed_scopes == {"me-south-1 spot": expected}
+    # six machines of either region on demand; four spot prices of the one that told them
+    assert Counter(offer.scope for offer in batch.offers) == {"us-east-1": 6, "us-east-1 spot": 4, "me-south-1": 6}
     assert f"aws: DescribeSpotPriceHistory in me-south-1: {code}" in batch.notes
     assert SECRET not in repr(batch)
+
+
+def test_a_region_that_cannot_be_read_at_all_keeps_its_spot_prices_too():
+    market = Market("us-east-1", "me-south-1")
+    market.good("us-east-1")
+    market.good_prices("me-south-1")
+    market.ec2["me-south-1"][1].add_client_error("describe_instance_types", "AuthFailure", f"about {SECRET}")
+    batch = Aws().parse(fetch(market, "us-east-1", "me-south-1"), NOW)
+    assert batch.failed_scopes == dict.fromkeys(("me-south-1", "me-south-1 spot"), "provider-credentials")
+    assert {offer.scope for offer in batch.offers} == {"us-east-1", "us-east-1 spot"}
+    assert "aws: DescribeInstanceTypes in me-south-1: AuthFailure" in batch.notes
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,10 @@ def test_egress_outside_the_known_places_is_unknown(payload):
 def test_failed_regions_are_named_with_their_code(payload):
     batch = parse(payload)
     assert batch.failed_scopes == {"eu-west-1": "provider-credentials"}
-    assert {offer.scope for offer in batch.offers} == {"us-east-1"}
+    assert {(offer.scope, offer.capacity_type.value) for offer in batch.offers} == {
+        ("us-east-1", "on_demand"),
+        ("us-east-1 spot", "spot"),
+    }
 
 
 def test_a_region_with_an_empty_list_is_a_failed_scope_and_the_other_stands(payload, region):
