@@ -43,6 +43,8 @@ class PoolCost:
     life_years: float
     lead_time_months: float
     other_usd_per_year: float = 0.0  # running cost that is told as one sum
+    resale_usd: float = 0.0  # at the end of the life
+    rate_fraction: float = 0.0  # cost of capital of a year
 
     @property
     def hardware_and_power_usd_per_year(self) -> float:

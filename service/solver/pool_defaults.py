@@ -151,6 +151,8 @@ def _by_parts(pool: OnPremPool, box: Box, reader: _Reader) -> PoolCost:
     capex = reader.read("capex_usd_per_node", scaled) * nodes
     network = reader.read("network_fraction", _NETWORK) if nodes > 1 else pool.network_fraction or 0.0
     extra = network + reader.read("spares_fraction", factor["spares_fraction"])
+    residual = reader.read("residual_fraction", factor["residual_fraction"])
+    rate = reader.read("discount_rate_fraction", factor["discount_rate_fraction"])
     staff = _Default(8e3 * share, box.staff_usd_per_year * share, 60e3 * share, "USD per node-year", "0.1-0.5 of a person a node")
     return PoolCost(
         gpus=pool.gpus_per_node * nodes,
@@ -158,8 +160,8 @@ def _by_parts(pool: OnPremPool, box: Box, reader: _Reader) -> PoolCost:
         capital_usd_per_year=annuity_usd_per_year(
             capex_usd=capex,
             extra_fraction=extra,
-            residual_fraction=reader.read("residual_fraction", factor["residual_fraction"]),
-            rate_fraction=reader.read("discount_rate_fraction", factor["discount_rate_fraction"]),
+            residual_fraction=residual,
+            rate_fraction=rate,
             life_years=life,
         ),
         idle_energy_usd_per_year=idle / W_PER_KW * pue * kwh * HOURS_PER_YEAR * nodes,
@@ -174,6 +176,8 @@ def _by_parts(pool: OnPremPool, box: Box, reader: _Reader) -> PoolCost:
         availability_fraction=availability,
         life_years=life,
         lead_time_months=reader.read("lead_time_months", factor["lead_time_months"]),
+        resale_usd=residual * capex,
+        rate_fraction=rate,
     )
 
 
