@@ -138,7 +138,7 @@ def test_every_input_is_spread_evenly_and_the_same_each_time():
     again = draws_of.__wrapped__(1000)
     assert np.array_equal(again.shocks, draws.shocks)
     pairs = np.corrcoef([*draws.shocks, *(draws.inputs[name] for name in INPUTS if name != "resale")])
-    assert np.abs(pairs - np.eye(len(pairs))).max() < 0.03
+    assert np.abs(pairs - np.eye(len(pairs))).max() < 0.04
 
 
 def test_the_price_s_volatility_is_what_is_asked():
