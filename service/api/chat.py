@@ -17,6 +17,7 @@ from service.chat.core import Asker
 from service.chat.doors import ChatDoors
 from service.chat.platform import ChatOff, Reply
 from service.chat.render import chat_answer
+from service.domain.access import ANYONE
 from service.domain.chat import ChatAnswer, ChatRequest
 from service.domain.plan import Plan
 from service.domain.watch import PlanId
@@ -39,8 +40,16 @@ async def post_chat(request: Request) -> Response:
     asked = await read_json(request, ChatRequest)
     context = context_of(request)
     context.require_market()
-    answer = await run_in_threadpool(context.require_chat().core.answer, asked.text, Asker(key="rest"), plan_id=asked.plan_id)
+    answer = await run_in_threadpool(
+        context.require_chat().core.answer, asked.text, Asker(key=caller_key(request)), plan_id=asked.plan_id
+    )
     return _json(_ANSWER.dump_json(chat_answer(answer)))
+
+
+def caller_key(request: Request) -> str:
+    """Whose last plan and whose watches these are: those of the key that was sent, or everybody's where none is needed."""
+    caller = request.scope.get("caller", ANYONE)
+    return f"rest:{caller.key_id or caller.name}"
 
 
 @router.get(

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from providers.errors import InvalidInput
 from service.api.body import read_json
+from service.api.chat import caller_key
 from service.api.context import Context, context_of
 from service.api.routing import operation, router_of
 from service.chat.outgoing import checked_address
@@ -20,7 +21,6 @@ from service.flows.plan import check_request
 from service.flows.watches import Target, forget_watch, keep_watch, watches
 
 router = router_of("watches")
-OWNER = "rest"
 _WATCH = TypeAdapter(Watch)
 _LIST = TypeAdapter(WatchList)
 WatchId = Annotated[str, Path(pattern=r"^[0-9a-f]{8,32}$", description="the watch's id", examples=["3f0c5a9d2b7e4861"])]
@@ -44,22 +44,27 @@ async def post_watch(request: Request) -> Response:
     X-Gpuplan-Signature, `v1=` and the HMAC-SHA256 with it over `v1:`, X-Gpuplan-Timestamp, `:` and the body.
     """
     asked = await read_json(request, WatchRequest)
-    made = await run_in_threadpool(_keep, context_of(request), asked)
+    made = await run_in_threadpool(_keep, context_of(request), asked, caller_key(request))
     return Response(_WATCH.dump_json(made), status_code=201, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
-def _keep(context: Context, asked: WatchRequest) -> Watch:
+def _keep(context: Context, asked: WatchRequest, owner: str) -> Watch:
     doors, market = context.require_chat(), context.require_market()
     checked_address(asked.webhook_url, allow_private=doors.allow_private_webhooks, resolve=doors.alarms.resolve)
-    return keep_watch(
-        context.engine,
-        _condition(context, asked),
-        owner=OWNER,
-        target=Target(kind="webhook", place=asked.webhook_url, secret=secrets.token_urlsafe(32)),
-        market=market,
-        plan=doors.world.plan,
-        now=context.clock(),
-    )
+    try:
+        return keep_watch(
+            context.engine,
+            _condition(context, asked),
+            owner=owner,
+            target=Target(kind="webhook", place=asked.webhook_url, secret=secrets.token_urlsafe(32)),
+            market=market,
+            plan=doors.world.plan,
+            now=context.clock(),
+        )
+    except InvalidInput as error:
+        part = "/price" if asked.price is not None else "/plan" if asked.plan is not None else ""
+        pointer = error.pointer if error.pointer in ("", "/plan_id") else f"{part}{error.pointer}"
+        raise type(error)(str(error), pointer=pointer, allowed=error.allowed) from error
 
 
 def _condition(context: Context, asked: WatchRequest) -> PriceCondition | PlanRequest:
@@ -81,8 +86,8 @@ def _timeless(request: PlanRequest) -> PlanRequest:
 
 @router.get("/watches", response_model=WatchList, **operation("listWatches", "List watches", problems=["unavailable"]))
 def get_watches(request: Request) -> Response:
-    """Every watch with its state and its last alarms: which were delivered, which wait, which were given up."""
-    found = WatchList(watches=watches(context_of(request).engine, OWNER))
+    """Every watch of the caller with its state and its last alarms: which were delivered, which wait, which were given up."""
+    found = WatchList(watches=watches(context_of(request).engine, caller_key(request)))
     return Response(_LIST.dump_json(found), media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
@@ -91,5 +96,5 @@ def get_watches(request: Request) -> Response:
 )
 def delete_watch(request: Request, watch_id: WatchId) -> Response:
     """Ends a watch and what it still had to tell."""
-    forget_watch(context_of(request).engine, watch_id, OWNER)
+    forget_watch(context_of(request).engine, watch_id, caller_key(request))
     return Response(status_code=204)

@@ -8,6 +8,8 @@ import typer
 
 from service.cli.exits import FOUND, USAGE, CommandError, guarded
 
+OWNER = "rest:anyone"  # whom a server that asks for no key sees
+
 
 def watch(
     line: Annotated[
@@ -69,7 +71,7 @@ def _keep(text: str, webhook: str) -> Any:
         target = Target(kind="webhook", place=webhook, secret=secrets.token_urlsafe(32))
         return guarded(
             lambda: keep_watch(
-                world.engine, asked.price, owner="rest", target=target, market=market, plan=world.plan, now=world.clock()
+                world.engine, asked.price, owner=OWNER, target=target, market=market, plan=world.plan, now=world.clock()
             )
         )
 
@@ -83,7 +85,7 @@ def _list() -> Any:
     from service.cli.local_chat import local_world
 
     with local_world() as world:
-        return WatchList(watches=watches(world.engine, "rest"))
+        return WatchList(watches=watches(world.engine, OWNER))
 
 
 def _forget(watch_id: str) -> None:
@@ -94,7 +96,7 @@ def _forget(watch_id: str) -> None:
     from service.flows.watches import forget_watch
 
     with local_world() as world:
-        guarded(lambda: forget_watch(world.engine, watch_id, "rest"))
+        guarded(lambda: forget_watch(world.engine, watch_id, OWNER))
 
 
 def _show(found: Any, *, as_json: bool) -> int:
