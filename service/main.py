@@ -27,6 +27,7 @@ from service.chat.doors import ChatDoors, build_doors
 from service.chat.watcher import Watcher
 from service.flows.calibration import load_calibration
 from service.flows.chat import ChatWorld, LastPlans
+from service.flows.model_lookup import model_lookup
 from service.flows.reference import ensure_reference_loaded
 from service.flows.snapshot import SnapshotHolder
 from service.flows.status import FeedSetting, feed_settings
@@ -115,6 +116,7 @@ def build_app(settings: Settings, parts: Parts) -> FastAPI:
         pools=parts.snapshots.pools,
         default_sensitivity=settings.default_sensitivity,
         calibration=parts.snapshots.calibration,
+        models=model_lookup(settings.huggingface, parts.http),
         chat=parts.chat,
     )
     return create_app(context)

@@ -14,6 +14,7 @@ from pydantic_settings.exceptions import SettingsError
 from providers.errors import InvalidInput
 from service.chat_settings import ChatSettings
 from service.domain.request import DataSensitivity
+from service.model_settings import HuggingFaceSettings
 
 if TYPE_CHECKING:
     from providers.base import Adapter
@@ -129,6 +130,7 @@ class Settings(BaseSettings):
     database_url: str = Field(default_factory=default_database_url, repr=False)
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
     calibration_path: Path | None = None  # written by `gpuplan calibrate`
+    huggingface: HuggingFaceSettings = HuggingFaceSettings()
     providers: ProvidersSettings = ProvidersSettings()
     chat: ChatSettings = ChatSettings()
 

@@ -11,6 +11,7 @@ from service.api.problems import Refusal
 from service.chat.doors import ChatDoors
 from service.domain.request import DataSensitivity, OnPremPool
 from service.estimate.calibration import UNCALIBRATED, Calibration
+from service.flows.model_lookup import ModelLookup
 from service.flows.status import FeedSetting
 from service.metrics import Metrics
 from service.solver.market import FeedStatus, Market
@@ -30,6 +31,7 @@ class Context:
     pools: Callable[[], Mapping[str, OnPremPool]] = dict  # stored own hardware, by name
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
     calibration: Calibration = UNCALIBRATED  # the user's own factors on our estimates
+    models: ModelLookup | None = None  # reads configurations of repositories, where a setting allows the network
     chat: ChatDoors | None = None  # answers lines of text, and holds the platforms whose secret is set
 
     def require_market(self) -> Market:

@@ -42,11 +42,14 @@ def estimate(
     from service.domain.estimation import EstimateRequest
     from service.flows.calibration import load_calibration
     from service.flows.estimate import make_estimate
+    from service.flows.model_lookup import resolved_once
 
     counts = guarded(lambda: _counts(gpu_counts))
     body = without_absent({"workload": workload_body(dict(locals())), "gpus": gpu, "gpu_counts": counts})
-    calibration = guarded(lambda: load_calibration(settings_with().calibration_path))
-    answer = guarded(lambda: make_estimate(EstimateRequest.model_validate_json(json.dumps(body)), calibration))
+    settings = settings_with()
+    calibration = guarded(lambda: load_calibration(settings.calibration_path))
+    asked = guarded(lambda: EstimateRequest.model_validate_json(json.dumps(body)))
+    answer = guarded(lambda: make_estimate(resolved_once(asked, settings.huggingface), calibration))
     if json_:
         from service.cli.render import print_json
 

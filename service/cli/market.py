@@ -71,9 +71,11 @@ class LocalMarket:
 
     def plan(self, request: "PlanRequest") -> "Plan":
         """The plan on the stored prices; `as_of` reads them as they were."""
+        from service.flows.model_lookup import resolved_once
         from service.flows.plan import check_request, make_plan
 
         check_request(request, self._now)
+        request = resolved_once(request, self._settings.huggingface)
         if request.as_of is not None:
             return self._plan_as_of(request, request.as_of)
         return make_plan(

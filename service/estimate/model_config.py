@@ -10,6 +10,7 @@ from service.estimate.model_shape import BILLION, ModelShape
 from service.estimate.model_sizes import params_of_shape
 
 POINTER = "/workload/model"
+NESTED_CONFIGS = ("text_config", "llm_config", "language_config")  # the language part of a multimodal model
 _LARGEST = 10**8
 # our word: the words of the architectures (Llama and kin, GPT-2, NeoX, OPT, Falcon, BLOOM, MPT, T5, Whisper, ChatGLM)
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -67,7 +68,7 @@ def model_from_config(config: Mapping[str, Any]) -> tuple[ModelShape, tuple[Assu
         InvalidInput: a size is missing that cannot be assumed, is not a whole number above 0, or contradicts another.
     """
     prefix = POINTER
-    for nested in ("text_config", "llm_config", "language_config"):
+    for nested in NESTED_CONFIGS:
         if isinstance(config.get(nested), Mapping):
             config, prefix = {**config[nested], "_outer_type": config.get("model_type")}, f"{POINTER}/{nested}"
     reader = _Reader(config, prefix)
