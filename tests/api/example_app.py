@@ -67,7 +67,7 @@ def example_client(small, engine):
     with writing(engine) as connection:
         queued = {"job_id": JOB_ID, "kind": "refresh", "subject": "reference", "status": "queued", "created_at": small.NOW}
         connection.execute(insert(Job.__table__).values(**queued, accept=False, progress=0.0))
-        watched = {"kind": "price", "condition": REQUESTS["makeWatch"]["price"], "owner": "rest", "state": "unmet"}
+        watched = {"kind": "price", "condition": REQUESTS["makeWatch"]["price"], "owner": "rest:anyone", "state": "unmet"}
         target = {"kind": "webhook", "place": REQUESTS["makeWatch"]["webhook_url"], "secret": "s"}
         connection.execute(insert(WatchRow.__table__).values(watch_id=WATCH_ID, **watched, target=target, created_at=small.NOW))
         alarm = {"delivery_id": "d1", "watch_id": WATCH_ID, "text": "1x H100-SXM, spot: $1.90 per hour", "event": {}}
