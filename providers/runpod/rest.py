@@ -1,6 +1,9 @@
 """RunPod's REST v2 catalogue (with a key): stock by width and data centre, prices per GPU, no spot market.
 
 Source: the provider's OpenAPI of API v2, generally available 2026-08-18, read 2026-09.
+Where a row does not tell how wide a pod may be (`maxCount`), every width asked for is taken for listed: in stock where the
+answer says so, else unavailable. Where a card in stock does not tell its data centres, it is offered without a place and
+counted as a row that is not whole.
 """
 
 from collections.abc import Iterator
@@ -13,7 +16,7 @@ from pydantic import BaseModel, Field, FiniteFloat, StrictBool, StrictInt, Valid
 from providers.base import Json, collect
 from providers.errors import ProviderPayloadInvalid
 from providers.http import get_json
-from providers.offer import Availability, Batch, Offer
+from providers.offer import MALFORMED, Availability, Batch, Offer, Rejected
 from providers.runpod.data_centers import compliance_of
 from providers.runpod.market import CLOUDS, NAME, WIDTHS, Cloud, Listing, Stock, availability_of, offers_of
 
@@ -100,7 +103,19 @@ def parse_rest(payload: Json, observed_at: datetime) -> Batch:
     def offers(raw: tuple[Cloud, list[tuple[int, Json]]]) -> Iterator[Offer]:
         return offers_of(_listing(*raw), attestations=attestations, observed_at=observed_at, source=SOURCE)
 
-    return collect(((f"{cloud} {key}", (cloud, widths)) for (cloud, key), widths in rows.items()), offers)
+    placeless = [
+        Rejected(reason=MALFORMED, row=f"{cloud} {key}", detail="dataCenters: absent, so where it is in stock is not known")
+        for (cloud, key), widths in rows.items()
+        if cloud == "secure" and any(_hides_its_places(row) for _, row in widths)
+    ]
+    named = ((f"{cloud} {key}", (cloud, widths)) for (cloud, key), widths in rows.items())
+    return collect(named, offers, rejected=placeless)
+
+
+def _hides_its_places(row: Json) -> bool:
+    word = row.get("availability") if isinstance(row, dict) else None
+    is_had = isinstance(word, str) and availability_of(word) is not Availability.UNAVAILABLE
+    return is_had and row.get("dataCenters") is None
 
 
 def _listing(cloud: Cloud, widths: list[tuple[int, Json]]) -> Listing:
@@ -112,7 +127,7 @@ def _listing(cloud: Cloud, widths: list[tuple[int, Json]]) -> Listing:
         memory_gb=first.memory,
         is_sold=getattr(first, cloud),
         usd_per_gpu_hour=getattr(first.price, cloud),
-        max_count=getattr(first.maxCount, cloud) or 0,
+        max_count=WIDTHS[-1] if (widest := getattr(first.maxCount, cloud)) is None else widest,
         min_count=1,
         stock=[stock for width, gpu in gpus for stock in _stock(cloud, width, gpu)],
     )

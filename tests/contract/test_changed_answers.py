@@ -15,7 +15,6 @@ from tests.contract.rules import (
 OPTIONAL = {
     # RunPod: no price is "not in that cloud", no stock or price of a probe is "not at that width" in its documentation
     "runpod": {"securePrice", "communityPrice", "gpuTypes.*.id", "lowestPrice", "stockStatus", "uninterruptablePrice"},
-    "runpod (with a key)": {"dataCenters", "maxCount", "maxCount.secure"},
     "vast": {"min_bid"},  # no bids are taken
     "sagemaker": {"s"},  # the Spot Advisor's saving: an estimate of spot needs it
 }
