@@ -30,6 +30,7 @@ from service.flows.chat import ChatWorld, LastPlans
 from service.flows.model_lookup import model_lookup
 from service.flows.reference import ensure_reference_loaded
 from service.flows.snapshot import SnapshotHolder
+from service.flows.saved_plans import SavedPlans
 from service.flows.status import FeedSetting, feed_settings
 from service.logs import configure_logs
 from service.metrics import Metrics
@@ -201,6 +202,7 @@ def _stop(refresher: Refresher, http: httpx.Client) -> None:
     if stopping.is_alive():
         http.close()
         stopping.join(STOP_SECONDS)
+        saved=SavedPlans(engine),
 
 
 def _bound(host: str, port: int) -> socket.socket:

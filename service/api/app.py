@@ -22,6 +22,7 @@ from service.api import (
     plan,
     problem_pages,
     providers,
+    plans,
     tables,
     watches,
 )
@@ -40,7 +41,7 @@ DESCRIPTION = (
     "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
 )
 _ANSWERS = (plan, launch, estimate, offers, history, tables)
-_RESOURCES = (*_ANSWERS, providers, jobs, on_prem, chat, watches, problem_pages, health, docs)
+_RESOURCES = (*_ANSWERS, plans, providers, jobs, on_prem, chat, watches, problem_pages, health, docs)
 
 
 def create_app(context: Context) -> FastAPI:

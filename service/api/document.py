@@ -14,12 +14,16 @@ from service.domain.chat import ChatRequest
 from service.domain.estimation import EstimateRequest
 from service.domain.request import OnPremPool, PlanRequest
 from service.domain.watch import WatchRequest
+from service.domain.saved import PlanStateChange, ShareRequest
 
 REF: Final = "#/components/schemas/{model}"
-BODIES: Final[tuple[type[BaseModel], ...]] = (PlanRequest, EstimateRequest, OnPremPool, ChatRequest, WatchRequest)
+BODIES: Final[tuple[type[BaseModel], ...]] = (
+    PlanRequest, EstimateRequest, OnPremPool, ChatRequest, WatchRequest, PlanStateChange, ShareRequest,
+)  # fmt: skip
 TAGS: Final = {
     "plan": "Where is it cheapest to run, and why.",
     "prices": "What the market sells, now and before.",
+    "plans": "Plans that are kept: compared, approved, shared.",
     "tables": "The GPUs and models that are known.",
     "providers": "Where prices come from and how old they are.",
     "on-prem": "Your own hardware.",

@@ -19,9 +19,11 @@ from providers.errors import (
     UnknownModel,
 )
 from service.chat.platform import ChatOff, NotSigned, Unreadable
+from service.flows.idempotency import KeyReused, KeyRunning
 from service.flows.pools import PoolChanged, VersionNotTold
+from service.flows.saved_plans import PlanConflict
 from service.flows.watches import UnknownWatch
-from service.store.errors import UnknownJob, UnknownPool
+from service.store.errors import UnknownJob, UnknownPlan, UnknownPool, UnknownReport, UnknownShare
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20  # a body of a megabyte can hold 100,000 unknown fields: the first are enough to mend it
@@ -46,6 +48,21 @@ KINDS: dict[str, Kind] = {
         "The cursor does not belong to this query",
         "A cursor holds for the filter, the sort and the price snapshot it was made for. Begin again without it.",
     ),
+    "unauthorized": Kind(
+        401,
+        "A valid key is needed",
+        "Send an API key as Authorization: Bearer KEY or as X-API-Key. This one is missing, unknown, ended or of another form.",
+    ),
+    "forbidden": Kind(403, "The key may not do this", "The operation needs a wider scope: the OpenAPI document says which."),
+    "cross-site": Kind(
+        403, "Sent by a page of another site", "A browser may change something here only from a page of this service."
+    ),
+    "request-timeout": Kind(408, "The body came too slowly", "Send the whole body at once."),
+    "misdirected-request": Kind(
+        421,
+        "The service is not known by this name",
+        "On loopback only its address and localhost are answered; GPUPLAN_ACCESS__ALLOWED_HOSTS adds names.",
+    ),
     "not-signed": Kind(
         401,
         "The request is not signed",
@@ -54,6 +71,9 @@ KINDS: dict[str, Kind] = {
     "not-found": Kind(404, "Nothing is here", "No resource has this path or this name. GET /docs lists all operations."),
     "method-not-allowed": Kind(405, "The path has no such method", "The header Allow lists the methods of this path."),
     "conflict": Kind(409, "The resource is not in a state for this", "The detail says which state it is in."),
+    "idempotency-key-running": Kind(
+        409, "The first request with this Idempotency-Key still runs", "Send it again in a second: the answer is then the same."
+    ),
     "precondition-failed": Kind(
         412, "The resource has changed", "If-Match does not name its present version. Read it again and repeat the change."
     ),
@@ -65,6 +85,9 @@ KINDS: dict[str, Kind] = {
         422,
         "A value is refused",
         "Each of `errors` says where (a JSON pointer), what is wrong and, where it is a list, what is allowed.",
+    ),
+    "idempotency-key-reused": Kind(
+        422, "The Idempotency-Key came with another body", "A key stands for one request. Take a new one for another request."
     ),
     "unknown-gpu": Kind(
         422, "No GPU of the table has this name", "`allowed` holds the nearest known names; GET /gpus lists all."
@@ -121,6 +144,12 @@ _CODE_OF: tuple[tuple[type[OptimizerError], str], ...] = (
     (UnknownWatch, "not-found"),
     (ChatOff, "not-found"),
     (NotSigned, "not-signed"),
+    (UnknownPlan, "not-found"),
+    (UnknownShare, "not-found"),
+    (UnknownReport, "not-found"),
+    (PlanConflict, "conflict"),
+    (KeyReused, "idempotency-key-reused"),
+    (KeyRunning, "idempotency-key-running"),
     (Unreadable, "bad-request"),
     (PoolChanged, "precondition-failed"),
     (VersionNotTold, "precondition-required"),
@@ -206,3 +235,7 @@ def refusal_of(error: OptimizerError, place: str = "body") -> Refusal:
     if isinstance(error, InvalidInput):
         return Refusal(code, str(error), [fault(error.pointer, "refused", str(error), allowed=error.allowed, place=place)])
     return Refusal(code)
+    if isinstance(error, PlanConflict):
+        return Refusal(code, str(error))
+    if isinstance(error, KeyRunning):
+        return Refusal(code, headers={"Retry-After": "1"})

@@ -72,6 +72,7 @@ class PlanHashes:
     evidence: str
     policy: str
     tables: str  # cards, models and constants that are shipped
+    calibration: str  # of the user's own factors; "" when there are none
     answer: str
     input: str  # all of these but the answer, and the solver's version
 

@@ -11,7 +11,8 @@ from providers.errors import InvalidInput
 from service.domain.history import FIRST_YEAR, LAST_YEAR, utc
 from service.domain.plan import Plan
 from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
-from service.flows.as_of import load_market_at
+from service.estimate.calibration import UNCALIBRATED, Calibration
+from service.flows.as_of import PastMarket, load_market_at
 from service.flows.status import FeedSetting
 from service.solver.market import Market
 from service.solver.solve import solve
@@ -23,7 +24,7 @@ def check_request(request: PlanRequest, now: datetime) -> None:
     """Refuses what a request may say in form but not in fact.
 
     Raises:
-        InvalidInput: a time out of range or in the future, an unknown field of the answer, or saving.
+        InvalidInput: a time out of range or in the future, or an unknown field of the answer.
     """
     for name in ("as_of", "evaluated_at"):
         moment: datetime | None = getattr(request, name)
@@ -34,8 +35,6 @@ def check_request(request: PlanRequest, now: datetime) -> None:
     for index, name in enumerate(request.fields or ()):
         if name not in PLAN_FIELDS:
             raise InvalidInput("the answer has no such field", pointer=f"/fields/{index}", allowed=PLAN_FIELDS)
-    if request.save is not None:
-        raise InvalidInput("saving plans is not available in this version: leave save out", pointer="/save")
 
 
 def make_plan(
@@ -63,16 +62,36 @@ def make_plan_as_of(
     now: datetime,
     known: Mapping[str, FeedSetting],
     default_sensitivity: DataSensitivity,
+    calibration: Calibration = UNCALIBRATED,
 ) -> Plan:
     """The plan on the prices and pools of an earlier instant, read from the database.
 
     Raises:
         InvalidInput: there was no price yet; else as `make_plan`.
     """
-    past = load_market_at(engine, utc(as_of), known, evaluated_at=_evaluated_at(request, now))
+    past = market_as_of(engine, request, as_of, now=now, known=known, calibration=calibration)
+    return make_plan(request, past.market, now=now, pools=past.pools, default_sensitivity=default_sensitivity)
+
+
+def market_as_of(
+    engine: Engine,
+    request: PlanRequest,
+    as_of: datetime,
+    *,
+    now: datetime,
+    known: Mapping[str, FeedSetting],
+    calibration: Calibration = UNCALIBRATED,
+) -> PastMarket:
+    """The market and the pools that a request with this `as_of` is answered from.
+
+    Raises:
+        InvalidInput: there was no price yet.
+    """
+    moment = _evaluated_at(request, now)
+    past = load_market_at(engine, utc(as_of), known, evaluated_at=moment, calibration=calibration)
     if past is None or past.market.offers == 0:
         raise InvalidInput("no price is stored for this instant", pointer="/as_of")
-    return make_plan(request, past.market, now=now, pools=past.pools, default_sensitivity=default_sensitivity)
+    return past
 
 
 def _evaluated_at(request: PlanRequest, now: datetime) -> datetime:

@@ -20,6 +20,7 @@ from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.estimate.estimate import job_shape
 from service.solver.candidates import Found, find
 from service.solver.decide import decide
+from service.solver.draws import Draws
 from service.solver.eligible import Mask, mask_of
 from service.solver.excluded import exclusions
 from service.solver.identity import SOLVER_VERSION, plan_id
@@ -27,7 +28,7 @@ from service.solver.interruption import prior_assumptions
 from service.solver.leaders import leaders_of
 from service.solver.market import Market
 from service.solver.market_best import best_of_markets
-from service.solver.onprem import own_hardware
+from service.solver.onprem import OwnHardware, own_hardware
 from service.solver.options import cloud_entries
 from service.solver.order import Entry, made, ordered
 from service.solver.pick import cheapest, joined
@@ -41,9 +42,10 @@ from service.solver.tables import LIVE, SUSPECT
 from service.solver.told import prices_of
 from service.solver.transfer import AS_OF, EGRESS_USD_PER_GB, SOURCE, transfer_of
 from service.solver.unpriced import not_priced
+from service.solver.weigh import terms_of
 from service.solver.work import Work, one_card, work_of
 
-__all__ = ["SOLVER_VERSION", "solve"]
+__all__ = ["SOLVER_VERSION", "own_of", "solve"]
 
 DEFAULT_POOL: Final = "default"
 DEFAULT_CARD: Final = "H100-SXM"
@@ -66,7 +68,7 @@ def solve(
     *,
     evaluated_at: datetime,
     pools: Mapping[str, OnPremPool] | None = None,
-    draws: Sequence[Any] | None = None,  # noqa: ARG001 - points of the Monte Carlo: the decision reads them from issue 4 on
+    draws: Draws | None = None,
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL,
     measured_utilization: float | None = None,
 ) -> Plan:
@@ -74,6 +76,7 @@ def solve(
 
     Args:
         pools: stored pools by name, for requests that name them.
+        draws: the points of the decision's quantiles; None: the plan's own table.
         default_sensitivity: the class of data of a request that names none.
         measured_utilization: the share that `usage.measured_pool` stands for.
     Raises:
@@ -87,10 +90,17 @@ def solve(
     own, listed = own_hardware(problem.pools, problem.work, request.workload, request.constraints)
     shown = ordered([*cloud, *(one.entry for one in own if one.entry is not None)], request.limit)
     options = with_surcharges(made(shown), market)
-    decision = decide(own, _cheapest(cloud, shown, options), problem.work, _dearest(pricing, found) if own else {})
+    dearest = _dearest(pricing, found) if own else {}
+    decision = decide(own, _cheapest(cloud, shown, options), problem.work, dearest, terms_of(request, draws))
     left_out = (*exclusions(pricing, mask, found, request.constraints), *(one.exclusion for one in own if one.exclusion))
     assumptions = (*problem.assumed, *assumed, *listed, *_priors(options), *_class_assumed(problem))
     return _answer(problem, market, pricing, mask, found, shown, options, decision, left_out, assumptions, evaluated_at)
+
+
+def own_of(request: PlanRequest, *, pools: Mapping[str, OnPremPool], default_sensitivity: DataSensitivity) -> list[OwnHardware]:
+    """The own hardware of a request on its work, with its cost: what a plan of it decides with, whatever the market."""
+    problem = _problem(request, pools, default_sensitivity, None)
+    return own_hardware(problem.pools, problem.work, request.workload, request.constraints)[0]
 
 
 def _problem(

@@ -41,7 +41,7 @@ def begin(connection: Connection, *, scope: str, key: str, body_hash: str, now: 
     is_row = (_KEYS.c.scope == scope) & (_KEYS.c.key == key)
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     statement: Any = insert(_KEYS).values(scope=scope, key=key, body_hash=body_hash, status=0, created_at=now)
-    if connection.execute(statement.on_conflict_do_nothing()).rowcount:
+    if connection.execute(statement.on_conflict_do_nothing().returning(_KEYS.c.key)).first() is not None:
         return None
     return dict(connection.execute(select(_KEYS).where(is_row)).one()._mapping)
 

@@ -42,7 +42,13 @@ REQUESTS = {
         "price": {"gpu": "H100", "max_usd_per_gpu_hour": 2.0, "residency": ["EU"]},
         "webhook_url": "https://alarms.example.com/gpu",
     },
+    "putPlanState": {
+        "state": "approved", "by": "cfo@example.com", "limit_usd": 5000, "valid_until": "2027-03-01T00:00:00Z",
+        "allowed_drift_fraction": 0.1, "note": "for the year's budget",
+    },
+    "makeShare": {"valid_hours": 72},
 }  # fmt: skip
+PLAN_ID, TOKEN = "0e05709e57422fcc8e215f789954d87c", "t" * 43
 WATCH_ID = "3f0c5a9d2b7e4861"
 LONGEST_LIST = 2  # of the recorded answers: the shape is told, not the table
 
@@ -79,7 +85,28 @@ def example_client(small, engine):
             apply_difference(connection, "lambda", {offer.offer_id: offer}, found, at=datetime(2026, 2, day, tzinfo=UTC))
     context = small.context_over(holder, engine, saved=OnePlan())
     OnePlan.plan = context.chat.world.plan(PlanRequest.model_validate_json(json.dumps(REQUESTS["makePlan"])), holder.market)
-    return TestClient(create_app(context))
+    client = TestClient(create_app(context))
+    keep_plan(client, engine)
+    return client
+
+
+def keep_plan(client, engine):
+    """A saved plan with one link, under the ids of the examples."""
+    from hashlib import sha256
+
+    from sqlalchemy import update
+
+    from service.store.engine import writing
+    from service.store.plans import PlanEventRow, PlanShareRow, SavedPlanRow
+
+    saved = {"name": "support bot FY27", "owner": "ana@example.com", "note": "eight tuning runs a month"}
+    place = client.post("/plan", json={**REQUESTS["makePlan"], "save": saved}).headers["location"]
+    client.post(f"{place}/share", json=REQUESTS["makeShare"])
+    with writing(engine) as connection:
+        for table in (SavedPlanRow, PlanEventRow, PlanShareRow):
+            connection.execute(update(table.__table__).values(plan_id=PLAN_ID))
+        link = {"share_id": WATCH_ID, "token_hash": sha256(TOKEN.encode()).hexdigest()}
+        connection.execute(update(PlanShareRow.__table__).values(**link))
 
 
 class OnePlan:

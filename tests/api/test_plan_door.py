@@ -83,7 +83,7 @@ def test_no_price_at_all_is_503(client, holder):
         ({"evaluated_at": "0001-01-01T00:00:00+14:00"}, "/evaluated_at", "refused"),
         ({"evaluated_at": 1700000000}, "/evaluated_at", "wrong_type"),
         ({"evaluated_at": "2026-03-02T12:00:00"}, "/evaluated_at", "wrong_format"),
-        ({"save": {"name": "a", "owner": "b"}}, "/save", "refused"),
+        ({"save": {"name": "a"}}, "/save/owner", "missing"),
         ({"constrains": {}}, "/constrains", "unknown_field"),
         ({"constraints": {"gpus": ["H100", "nonesuch"]}}, "/constraints/gpus/1", "unknown_gpu"),
         ({"on_prem": ["nonesuch"]}, "/on_prem/0", "refused"),
