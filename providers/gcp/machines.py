@@ -1,15 +1,27 @@
 """Machines of Compute Engine put together from the parts that one region prices, and what is missing where."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from providers.base import Json, Refused
 from providers.gcp.book import MissingPart, PriceBook, cost, told
-from providers.gcp.shapes import Shape, core_part, gpu_part, memory_part, shapes
+from providers.gcp.shapes import Shape, cards_of, core_part, gpu_part, memory_part, shapes
 from providers.gcp.skus import Bought, Sku, bought, check_kind, part_of
-from providers.offer import MISSING_PART, NO_GPU, UNKNOWN_GPU, Arch, CapacityType, Fabric, Offer, PriceBasis, Rejected, Tenancy
+from providers.offer import (
+    MISSING_PART,
+    NO_GPU,
+    OUT_OF_SCOPE,
+    UNKNOWN_GPU,
+    Arch,
+    CapacityType,
+    Fabric,
+    Offer,
+    PriceBasis,
+    Rejected,
+    Tenancy,
+)
 from providers.places import country_of
 from providers.units import gb_from_gib
 
@@ -44,7 +56,7 @@ def place_of(sku: Sku) -> tuple[Bought, str]:
 def machines(book: PriceBook[Bought], *, feed: str, observed_at: datetime) -> tuple[list[Offer], list[Rejected]]:
     """Offers of all machines whose parts one region prices, and the machines that lack a part there."""
     offers: list[Offer] = []
-    missing: list[Rejected] = []
+    dropped: list[Dropped] = []
     for kind, capacity in CAPACITY.items():
         for region in book.regions(kind):
             prices = book.at(kind, region)
@@ -52,7 +64,7 @@ def machines(book: PriceBook[Bought], *, feed: str, observed_at: datetime) -> tu
                 try:
                     lines = cost(shape.parts(), prices)
                 except MissingPart as error:
-                    missing.append(without(error.part, shape, region, kind))
+                    dropped.append(Dropped(error.part, shape, region, kind, prices))
                     continue
                 fields = machine_fields(shape, feed=feed, region=region, observed_at=observed_at, has_local_ssd=True)
                 offers.append(
@@ -66,7 +78,7 @@ def machines(book: PriceBook[Bought], *, feed: str, observed_at: datetime) -> tu
                         notes=(told(lines), NOTE_SLICE) if shape.is_slice else (told(lines),),
                     )
                 )
-    return offers, missing
+    return offers, refusals(dropped, offers)
 
 
 def machines_at(prices: Mapping[str, Decimal], kind: Bought | None) -> Iterator[Shape]:
@@ -83,9 +95,33 @@ def machines_at(prices: Mapping[str, Decimal], kind: Bought | None) -> Iterator[
             yield shape
 
 
-def without(part: str, shape: Shape, region: str, kind: Bought) -> Rejected:
-    """A machine that is dropped at this place, with the part that has no price."""
-    return Rejected(reason=MISSING_PART, row=f"{region} {shape.machine_type} {kind.value}", detail=f"no price of {part}")
+class Dropped(NamedTuple):
+    """A machine that a region prices in part: the part without a price, and what is priced there."""
+
+    part: str
+    shape: Shape
+    place: str
+    kind: Bought
+    prices: Mapping[str, Decimal]
+
+
+def refusals(dropped: Iterable[Dropped], offers: Iterable[Offer]) -> list[Rejected]:
+    """Every dropped machine with its missing part. A host that is priced without a card of its own is no gap everywhere.
+
+    It is none where the region sells the host with another card, and none where no region has the machine whole: then the
+    vendor does not sell it so, and the refresh is not called partial for it. All other gaps are.
+    """
+    whole = {(offer.instance_type, offer.capacity_type) for offer in offers}
+    found = []
+    for one in dropped:
+        reason, detail = MISSING_PART, f"no price of {one.part}"
+        if one.part == gpu_part(one.shape.accelerator):
+            if any(gpu_part(card) in one.prices for card in cards_of(one.shape.family)):
+                reason, detail = OUT_OF_SCOPE, f"{detail}: the region sells this host with another card"
+            elif (one.shape.machine_type, CAPACITY[one.kind]) not in whole:
+                reason, detail = OUT_OF_SCOPE, f"{detail}, and no region prices this machine whole"
+        found.append(Rejected(reason=reason, row=f"{one.place} {one.shape.machine_type} {one.kind.value}", detail=detail))
+    return found
 
 
 def machine_fields(shape: Shape, *, feed: str, region: str, observed_at: datetime, has_local_ssd: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Source: vendor's price page as quoted and billing reports with SKU descriptions 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from providers.base import Json, Refused
 from providers.gcp.book import MissingPart, PriceBook, cost, told
-from providers.gcp.machines import machine_fields, machines_at, without
+from providers.gcp.machines import Dropped, machine_fields, machines_at, refusals
 from providers.gcp.shapes import Shape, gpu_part
 from providers.gcp.skus import Bought, Sku, check_kind, part_of
 from providers.offer import NO_GPU, CapacityType, Offer, PriceBasis, Rejected
@@ -69,14 +69,14 @@ class ManagedMachines:
     def offers(self) -> tuple[list[Offer], list[Rejected]]:
         """All machines whose parts and fees one region prices, and those that lack one there."""
         offers: list[Offer] = []
-        missing: list[Rejected] = []
+        dropped: list[Dropped] = []
         for tier in TIERS.values():
             for region, shape, kind in (*self._on_demand(tier), *self._spot(tier)):
                 try:
                     offers.append(self._offer(tier, region, shape, kind))
                 except MissingPart as error:
-                    missing.append(without(error.part, shape, f"{region} {tier}", kind))
-        return offers, missing
+                    dropped.append(Dropped(error.part, shape, f"{region} {tier}", kind, self._prices(tier, region, kind)))
+        return offers, refusals(dropped, offers)
 
     def _on_demand(self, tier: str) -> Iterator[tuple[str, Shape, Bought]]:
         """Prediction serves A3 machines with fewer than eight cards on demand too, which Compute Engine does not."""
@@ -116,6 +116,10 @@ class ManagedMachines:
             source=SOURCE_SPOT if is_spot else SOURCE,
             notes=(told(lines), *notes, NOTE_DISK),
         )
+
+    def _prices(self, tier: str, region: str, kind: Bought) -> Mapping[str, Decimal]:
+        """What the region prices of the machine itself."""
+        return self.compute.at(kind, region) if kind is Bought.SPOT else self.own.at(Use(tier, False, kind), region)
 
     def _fee_note(self, tier: str, region: str, shape: Shape) -> str:
         try:

@@ -88,3 +88,9 @@ def _shape(row: Mapping[str, str]) -> Shape:
         is_slice=row["priced_by"] == "slice",
         bought_as=frozenset(row["bought_as"].split()),
     )
+
+
+@cache
+def cards_of(family: str) -> frozenset[str]:
+    """The accelerators that this family's host is sold with."""
+    return frozenset(shape.accelerator for shape in shapes() if shape.family == family)

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from providers.errors import ProviderCredentials, ProviderNeedsKey, ProviderPayloadInvalid, ProviderRateLimited
 from providers.gcp import Gcp
 from providers.http import make_client
-from providers.offer import MISSING_PART, NO_PRICE
+from providers.offer import NO_PRICE, OUT_OF_SCOPE
 from providers.vertex import Vertex
 from tests.e2e.fake_hyperscalers import COMPUTE_PATH, KEY_HEADER, SERVICES_PATH, VERTEX_ID
 from tests.e2e.fake_providers import Answer, serve_fake_providers
@@ -53,8 +53,8 @@ def test_the_recorded_page_gives_a2_machines_in_its_three_regions(fakes, http, s
     assert price["a2-highgpu-1g"] == Decimal("3.673385")  # + 12 x 0.031611 + 85 x 0.004237
     assert price["a2-highgpu-8g"] == Decimal("29.387080")  # 8 times the parts
     assert price["a2-megagpu-16g"] == Decimal("55.739504")  # 46.942528 + 96 x 0.031611 + 1360 x 0.004237
-    # no 80 GB card is priced in the page: four machines in three regions; T2D and E2 rows are no part of GPU machines
-    assert Counter(r.reason for r in batch.rejected) == {MISSING_PART: 12}
+    # no 80 GB card is priced in the page: four machines in three regions that sell their host with the other card
+    assert Counter(r.reason for r in batch.rejected) == {OUT_OF_SCOPE: 12}  # T2D and E2 rows are no part of GPU machines
     assert batch.notes == ("4 SKUs of other products were passed over while reading",)
 
 
@@ -76,7 +76,7 @@ def test_recorded_prices_in_rupiah_would_be_refused(fakes, http, shared_data):  
     page["skus"] = [row | {"description": row["description"].replace("E2", "A2")} for row in page["skus"]]
     serve(fakes, "gcp", Answer(body=page))
     batch = adapter_of("gcp", fakes).parse(adapter_of("gcp", fakes).fetch(http), NOW)
-    assert Counter(r.reason for r in batch.rejected) == {MISSING_PART: 12, NO_PRICE: 2}
+    assert Counter(r.reason for r in batch.rejected) == {OUT_OF_SCOPE: 12, NO_PRICE: 2}
     assert {o.usd_per_hour for o in batch.offers if o.instance_type == "a2-highgpu-1g"} == {Decimal("3.673385")}
 
 
