@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api import (
+    assistants,
     chat,
     docs,
     estimate,
@@ -60,6 +61,7 @@ def create_app(context: Context) -> FastAPI:
     app.state.context = context
     for resource in _RESOURCES:
         app.include_router(resource.router)
+    assistants.add_to(app, context)
     app.add_middleware(Gate, observe=context.metrics.observe)
     app.openapi = lambda: openapi_of(app)  # type: ignore[method-assign]  # FastAPI's documented way to replace it
     return app
