@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, Field, model_validator
 from providers.market_tiers import MarketTier
 from providers.offer import CapacityType
 from service.domain.base import CountryCode, Fraction, Name, PositiveFraction, PositiveUsd, Request, Slug, Usd
+from service.domain.weighing import Scenario
 from service.domain.workload import Workload
 
 
@@ -72,6 +73,7 @@ class Usage(Request):
     measured_pool: Slug | None = None
     horizon_months: Annotated[int, Field(ge=1, le=120)] = 36
     reference_gpu: Name | None = None
+    delay_usd_per_hour: Usd | None = Field(default=None, description="what an hour of waiting for a result is worth")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -194,6 +196,9 @@ class PlanRequest(Request):
         default=(),
         max_length=20,
         description='pools inline or by stored name; "default" is a dated default box for the fitting GPUs',
+    )
+    scenarios: tuple[Scenario, ...] = Field(
+        default=(), max_length=5, description="named futures for the decision, beside a flat, a falling and a rising cloud price"
     )
     objective: Literal["cost"] = "cost"
     limit: Annotated[int, Field(ge=1, le=200)] = 20

@@ -2,23 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
-from providers.gpus import GPUS, Gpu
 from providers.units import MONTHS_PER_YEAR
 from service.domain.plan import BreakevenUtilization, Decision, PaybackMonths, PlanOption, UsefulHourCost
 from service.domain.request import PoolMode
 from service.solver.amortize import (
-    PoolCost,
     breakeven_utilization,
     payback_months,
     tipping_capex_usd,
     tipping_usd_per_gpu_hour,
     useful_usd_per_gpu_hour,
 )
+from service.solver.no_pool import decided_without_pool, shown_share
 from service.solver.onprem import OwnHardware
-from service.solver.pool_defaults import cost_of, default_pool
+from service.solver.pool_defaults import cost_of
+from service.solver.weigh import NO_TERMS, Terms, on_pool, weighed
 from service.solver.words import about, about_usd, percent
 from service.solver.work import Work
 
@@ -36,24 +35,30 @@ class CloudPrices:
 
 
 def decide(
-    own: Sequence[OwnHardware], cheapest: PlanOption | None, work: Work, dearest_usd_per_gpu_hour: dict[str, float]
+    own: Sequence[OwnHardware],
+    cheapest: PlanOption | None,
+    work: Work,
+    dearest_usd_per_gpu_hour: dict[str, float],
+    terms: Terms = NO_TERMS,
 ) -> Decision:
     """The verdict with its condition.
 
     Args:
         cheapest: the cloud option of least cost.
         dearest_usd_per_gpu_hour: by card, the dearest on-demand price among the allowed offers.
+        terms: what the request says of scenarios, delay and load by the hour.
     """
     able = [(one.entry.micro_usd, at) for at, one in enumerate(own) if one.entry is not None]
     best = own[min(able)[1]] if able else None
     if best is None:
-        return _without_pool(own, cheapest, work)
+        return decided_without_pool(own, cheapest, work)
     if cheapest is None:
         return _only_own(best)
     prices = _prices(best, cheapest, work, dearest_usd_per_gpu_hour)
     if best.pool.mode is PoolMode.OWNED:
         return _owned(best, prices)
-    return _bought(best, prices, work)
+    bought, listed = _bought(best, prices, work), cost_of(best.pool, best.gpu)[1]
+    return weighed(bought, best.cost, listed, cloud_usd_per_gpu_hour=prices.cheapest, terms=on_pool(terms, best, work))
 
 
 def _prices(best: OwnHardware, cheapest: PlanOption, work: Work, dearest_usd_per_gpu_hour: dict[str, float]) -> CloudPrices:
@@ -61,10 +66,6 @@ def _prices(best: OwnHardware, cheapest: PlanOption, work: Work, dearest_usd_per
     effective = per_month / best.busy_gpu_hours_per_month
     dearest = dearest_usd_per_gpu_hour.get(best.gpu.name)
     return CloudPrices(cheapest=effective, dearest=None if dearest is None else max(dearest, effective))
-
-
-def _shown_share(value: float) -> float | None:
-    return None if value > 1 else round(value, 6)
 
 
 def _breakeven(best: OwnHardware, prices: CloudPrices) -> tuple[BreakevenUtilization, float, float]:
@@ -77,8 +78,8 @@ def _breakeven(best: OwnHardware, prices: CloudPrices) -> tuple[BreakevenUtiliza
         f"against the cheapest that is allowed, at {about_usd(prices.cheapest)} per GPU-hour of the pool: {_or_never(high)}",
     ]
     made = BreakevenUtilization(
-        against_dearest_on_demand=None if prices.dearest is None else _shown_share(low),
-        against_cheapest_allowed=_shown_share(high),
+        against_dearest_on_demand=None if prices.dearest is None else shown_share(low),
+        against_cheapest_allowed=shown_share(high),
         explained="; ".join(words),
     )
     return made, low, high
@@ -204,44 +205,4 @@ def _only_own(best: OwnHardware) -> Decision:
         flips_if=("a constraint that admits a cloud offer",),
         rule_of_thumb="There is nothing to compare with.",
         default_box_wins_from_utilization=None,
-    )
-
-
-def _without_pool(own: Sequence[OwnHardware], cheapest: PlanOption | None, work: Work) -> Decision:
-    if cheapest is None:
-        blocked = own[0].exclusion.explained if own and own[0].exclusion else "no offer is allowed and fits"
-        return _plain("infeasible", f"Nothing fits: {blocked}.", own, None)
-    card = GPUS[cheapest.gpu]
-    box = _default_box(card)
-    cards = cheapest.gpu_count * cheapest.nodes
-    hours = cheapest.hours.mid * cards
-    per_run = cheapest.cost.ranking_usd if work.runs is not None else cheapest.cost.ranking_usd / work.runs_each_month
-    wins = breakeven_utilization(box, per_run / hours)
-    if own and own[0].exclusion:
-        text = f"Rent: {own[0].exclusion.explained}."
-    else:
-        text = (
-            f"Rent: no own hardware was given; a default box of {box.gpus} x {card.name} would"
-            f" {'win from ' + percent(wins) + ' utilization' if wins <= 1 else 'not win at any utilization'} against this price."
-        )
-    return _plain("cloud", text, own, _shown_share(wins))
-
-
-@lru_cache(maxsize=256)
-def _default_box(card: Gpu) -> PoolCost:
-    return cost_of(default_pool(card), card)[0]
-
-
-def _plain(verdict: str, sentence: str, own: Sequence[OwnHardware], wins: float | None) -> Decision:
-    return Decision(
-        verdict=verdict,
-        sentence=sentence,
-        pool=own[0].pool.name if own else None,
-        utilization=round(own[0].utilization, 6) if own and own[0].utilization else None,
-        breakeven_utilization=None,
-        payback_months=None,
-        usd_per_useful_gpu_hour=None,
-        flips_if=() if wins is None else (f"utilization over {percent(wins)} of a whole box",),
-        rule_of_thumb="The rule of thumb (rent under 30 %, own over 60 %) needs own hardware to be compared with.",
-        default_box_wins_from_utilization=wins,
     )

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-import numpy as np
-
 from providers.errors import InvalidInput
 from service.domain.estimate import Assumption
 from service.domain.plan import Decision, Exclusion, NotPriced, Plan, PlanOption
@@ -19,6 +17,7 @@ from service.domain.workload import Task
 from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.estimate.estimate import job_shape
 from service.solver.candidates import Found, find
+from service.solver.dearest import dearest_on_demand
 from service.solver.decide import decide
 from service.solver.draws import Draws
 from service.solver.eligible import Mask, mask_of
@@ -90,7 +89,7 @@ def solve(
     own, listed = own_hardware(problem.pools, problem.work, request.workload, request.constraints)
     shown = ordered([*cloud, *(one.entry for one in own if one.entry is not None)], request.limit)
     options = with_surcharges(made(shown), market)
-    dearest = _dearest(pricing, found) if own else {}
+    dearest = dearest_on_demand(pricing, found) if own else {}
     decision = decide(own, _cheapest(cloud, shown, options), problem.work, dearest, terms_of(request, draws))
     left_out = (*exclusions(pricing, mask, found, request.constraints), *(one.exclusion for one in own if one.exclusion))
     assumptions = (*problem.assumed, *assumed, *listed, *_priors(options), *_class_assumed(problem))
@@ -180,20 +179,6 @@ def _cheapest(cloud: Sequence[Entry], shown: Sequence[Entry], options: Sequence[
     trusted = [one for one in cloud if one.doubt < SUSPECT]
     least = min(trusted or cloud, key=lambda one: (one.micro_usd, one.usd_per_hour, one.name))
     return next((option for one, option in zip(shown, options, strict=True) if one is least), None) or least.make(0, 0)
-
-
-def _dearest(pricing: Pricing, found: Found) -> dict[str, float]:
-    """By card, the dearest on-demand price per GPU-hour among the allowed rows."""
-    groups, at = pricing.groups, found.allowed.at[found.allowed.counts > 0]
-    at = at[groups.on_demand[at] & ~groups.suspect[at]]
-    last = groups.row_usd_per_hour[groups.start[at] + groups.size[at] - 1] / groups.gpu_count[at]
-    dearest = np.zeros(len(groups.kinds))
-    np.maximum.at(dearest, groups.kind[at], last)
-    by_card: dict[str, float] = {}
-    for kind, usd in zip(groups.kinds.all, dearest.tolist(), strict=True):
-        if usd > 0:
-            by_card[kind.gpu] = max(usd, by_card.get(kind.gpu, 0.0))
-    return by_card
 
 
 def _priors(options: Sequence[PlanOption]) -> list[Assumption]:
