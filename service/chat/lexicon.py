@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import permutations
 from typing import Any, Final
 
@@ -123,7 +123,7 @@ def gpu_key(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "", _MAKERS.sub(" ", text.lower()))
 
 
-@cache
+@lru_cache(maxsize=8)
 def lexicon(extra_providers: frozenset[str] = frozenset()) -> Lexicon:
     """The words, with these names of sellers beside the known ones."""
     keywords = {word: Word(terminal, word) for terminal, words in _PLAIN.items() for word in words.split("|")}
