@@ -28,13 +28,16 @@ from service.chat.watcher import Watcher
 from service.flows.calibration import load_calibration
 from service.flows.chat import ChatWorld, LastPlans
 from service.flows.model_lookup import model_lookup
+from service.flows.keys import LastUses
 from service.flows.reference import ensure_reference_loaded
 from service.flows.snapshot import SnapshotHolder
 from service.flows.saved_plans import SavedPlans
 from service.flows.status import FeedSetting, feed_settings
 from service.logs import configure_logs
 from service.metrics import Metrics
+from service.opening import access_of
 from service.settings import Settings, build_adapters, interval_seconds
+from service.slow_clients import protocol_with
 from service.store.engine import make_engine
 from service.store.schema import prepare_database
 from service.worker import Refresher
@@ -60,6 +63,7 @@ class Parts:
     snapshots: SnapshotHolder
     http: httpx.Client
     chat: ChatDoors
+    uses: LastUses
     holder: str  # names this process in the lease
 
 
@@ -79,15 +83,16 @@ def serve(settings: Settings, *, refresh: bool = True) -> None:
     listener = _bound(settings.host, settings.port)
     _tell(settings, listener)
     with listener, open_parts(settings) as parts:
+        app = build_app(settings, parts)
         refresher = make_refresher(settings, parts) if refresh else None
         if refresher is not None:
             refresher.start()
-        app = build_app(settings, parts)
         watcher = Watcher(parts.chat)
         watcher.start()
         settle()
-        config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10)
-        _Server(config, refresher, parts.http).run(sockets=[listener])
+        parts.uses.start()
+        _Server(server_config(app, settings), refresher, parts.http).run(sockets=[listener])
+        parts.uses.stop()
         watcher.stop()
 
 
@@ -104,8 +109,29 @@ def work(settings: Settings) -> None:
         _stop(refresher, parts.http)
 
 
+def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """How the server treats connections: a proxy is believed only where a setting names it."""
+    proxies = list(settings.access.trusted_proxies)
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+        http=protocol_with(settings.limits.header_seconds),
+        ws="none",
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
+    )
+
+
 def build_app(settings: Settings, parts: Parts) -> FastAPI:
-    """The REST doors over these parts."""
+    """The REST doors over these parts.
+
+    Raises:
+        DoorWouldBeOpen: the address is reachable from other machines, and nothing would ask for a key.
+    """
+    access = access_of(settings, parts.snapshots.keys, now_utc, note_use=parts.uses.note, http=parts.http)
     context = Context(
         clock=now_utc,
         market=parts.snapshots.market,
@@ -119,6 +145,9 @@ def build_app(settings: Settings, parts: Parts) -> FastAPI:
         calibration=parts.snapshots.calibration,
         models=model_lookup(settings.huggingface, parts.http),
         chat=parts.chat,
+        access=access,
+        request_seconds=settings.limits.request_seconds,
+        body_seconds=settings.limits.body_seconds,
     )
     return create_app(context)
 
@@ -138,7 +167,7 @@ def open_parts(settings: Settings) -> Iterator[Parts]:
     snapshots.start()
     try:
         with make_client() as http, contextlib.closing(make_chat(settings, engine, snapshots)) as chat:
-            yield Parts(engine, known, Metrics(), snapshots, http, chat, holder)
+            yield Parts(engine, known, Metrics(), snapshots, http, chat, LastUses(engine, now_utc), holder)
     finally:
         snapshots.stop()
         engine.dispose()

@@ -5,13 +5,14 @@ import ipaddress
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from providers.errors import InvalidInput
+from service.access_settings import AccessSettings, LimitSettings, OidcSettings
 from service.chat_settings import ChatSettings
 from service.domain.request import DataSensitivity
 from service.model_settings import HuggingFaceSettings
@@ -133,6 +134,9 @@ class Settings(BaseSettings):
     huggingface: HuggingFaceSettings = HuggingFaceSettings()
     providers: ProvidersSettings = ProvidersSettings()
     chat: ChatSettings = ChatSettings()
+    access: AccessSettings = AccessSettings()
+    oidc: OidcSettings = OidcSettings()
+    limits: LimitSettings = LimitSettings()
 
     @field_validator("database_url")
     @classmethod
@@ -143,12 +147,6 @@ class Settings(BaseSettings):
         if scheme not in ("sqlite", "postgresql+psycopg"):
             raise ValueError("the database is sqlite:///PATH or postgresql://...")
         return value
-
-    @model_validator(mode="after")
-    def _bind_is_safe(self) -> Self:
-        if not is_loopback(self.host):
-            raise ValueError("host is reachable from other machines and no access keys are set: bind 127.0.0.1 or ::1")
-        return self
 
     @property
     def database_shown(self) -> str:

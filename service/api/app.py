@@ -1,5 +1,6 @@
 """The REST doors: one FastAPI application, built from what it is given. It reads no setting, no clock and no environment."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,17 +22,20 @@ from service.api import (
     offers,
     on_prem,
     plan,
+    plans,
     problem_pages,
     providers,
-    plans,
     tables,
     watches,
 )
+from service.api.access import AccessGate
 from service.api.context import Context
+from service.api.deadline import Deadline
 from service.api.document import openapi_of
 from service.api.faults import parameter_faults
 from service.api.gate import Gate
 from service.api.problems import Refusal, problem_response, refusal_of_status
+from service.api.scopes import Rules
 from service.metrics import Metrics
 from service.store.engine import make_engine
 
@@ -62,9 +66,18 @@ def create_app(context: Context) -> FastAPI:
     for resource in _RESOURCES:
         app.include_router(resource.router)
     assistants.add_to(app, context)
+    app.add_middleware(AccessGate, access=context.access, rules=lambda: Rules(_operations(app)))
+    app.add_middleware(Deadline, seconds=context.request_seconds)
     app.add_middleware(Gate, observe=context.metrics.observe)
     app.openapi = lambda: openapi_of(app)  # type: ignore[method-assign]  # FastAPI's documented way to replace it
     return app
+
+
+def _operations(app: FastAPI) -> Iterator[Any]:
+    """Every operation; a mounted application has none of its own, and is then asked for as an unknown path."""
+    for route in app.routes:
+        routes = route.original_router.routes if hasattr(route, "original_router") else [route]
+        yield from (one for one in routes if hasattr(one, "path_regex") and hasattr(one, "methods"))
 
 
 async def _invalid_parameters(request: Request, error: Any) -> Response:

@@ -4,6 +4,7 @@ What a JSON parser does not check comes first: size, declared type, encoding, de
 out of range.
 """
 
+import asyncio
 import json
 import math
 import re
@@ -12,8 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
+from service.api.context import context_of
 from service.api.faults import faults_of, pointer_of, shown
 from service.api.problems import MAX_FAULTS, Refusal, fault
 
@@ -73,11 +75,17 @@ async def _read(request: Request) -> bytes:
     if int(declared) > MAX_BODY_BYTES:
         raise Refusal("payload-too-large", headers={"Connection": "close"})
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MAX_BODY_BYTES:
-            raise Refusal("payload-too-large", headers={"Connection": "close"})
-        parts.append(part)
+    try:
+        async with asyncio.timeout(context_of(request).body_seconds):
+            async for part in request.stream():
+                size += len(part)
+                if size > MAX_BODY_BYTES:
+                    raise Refusal("payload-too-large", headers={"Connection": "close"})
+                parts.append(part)
+    except TimeoutError:
+        raise Refusal("request-timeout", headers={"Connection": "close"}) from None
+    except ClientDisconnect:
+        raise Refusal("bad-request", "The body ends before its length") from None
     return b"".join(parts)
 
 

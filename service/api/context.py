@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Engine
 from starlette.requests import Request
 
+from service.api.access import Access
 from service.api.problems import Refusal
 from service.chat.doors import ChatDoors
 from service.domain.request import DataSensitivity, OnPremPool
@@ -32,6 +33,9 @@ class Context:
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
     calibration: Calibration = UNCALIBRATED  # the user's own factors on our estimates
     models: ModelLookup | None = None  # reads configurations of repositories, where a setting allows the network
+    access: Access = field(default_factory=Access)  # who may ask
+    request_seconds: float = 30.0  # how long an operation may take
+    body_seconds: float = 15.0  # how long a body may take to arrive
     chat: ChatDoors | None = None  # answers lines of text, and holds the platforms whose secret is set
 
     def require_market(self) -> Market:

@@ -10,11 +10,12 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, TypeAdapter
 
 from service.api.problems import Problem
+from service.api.scopes import SECURITY_SCHEMES, security_of
 from service.domain.chat import ChatRequest
 from service.domain.estimation import EstimateRequest
 from service.domain.request import OnPremPool, PlanRequest
-from service.domain.watch import WatchRequest
 from service.domain.saved import PlanStateChange, ShareRequest
+from service.domain.watch import WatchRequest
 
 REF: Final = "#/components/schemas/{model}"
 BODIES: Final[tuple[type[BaseModel], ...]] = (
@@ -22,8 +23,8 @@ BODIES: Final[tuple[type[BaseModel], ...]] = (
 )  # fmt: skip
 TAGS: Final = {
     "plan": "Where is it cheapest to run, and why.",
-    "prices": "What the market sells, now and before.",
     "plans": "Plans that are kept: compared, approved, shared.",
+    "prices": "What the market sells, now and before.",
     "tables": "The GPUs and models that are known.",
     "providers": "Where prices come from and how old they are.",
     "on-prem": "Your own hardware.",
@@ -59,8 +60,13 @@ def _build(app: FastAPI) -> dict[str, Any]:
         schemas.pop(name, None)
     schemas.update(_own_schemas())
     document["components"]["schemas"] = dict(sorted(schemas.items()))
-    for operations in document["paths"].values():
-        for operation in operations.values():
+    document["components"]["securitySchemes"] = SECURITY_SCHEMES
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            operation["security"] = security_of(method.upper(), path)
+            if not operation["security"]:
+                for status in ("401", "403"):
+                    operation["responses"].pop(status, None)
             refused = operation["responses"].get("422", {}).get("content", {})
             refused.pop("application/json", None)  # FastAPI's own shape
             _add_examples(operation, examples().get(operation["operationId"], {}))

@@ -107,6 +107,7 @@ KINDS: dict[str, Kind] = {
     "no-prices": Kind(
         503, "There is no price yet", "No provider has been read and no reference prices are loaded. GET /providers says why."
     ),
+    "timed-out": Kind(503, "The operation took too long", "It was given up. Ask for less, or try again in a few seconds."),
     "unavailable": Kind(503, "A part of the service is not available", "The detail says which. Try again in a few seconds."),
     "provider-error": Kind(
         502, "A provider could not be read", "The last good prices stay in use. GET /providers says since when."
@@ -123,6 +124,7 @@ _BY_STATUS = {
     400: "bad-request",
     404: "not-found",
     405: "method-not-allowed",
+    408: "request-timeout",
     409: "conflict",
     412: "precondition-failed",
     413: "payload-too-large",
@@ -142,14 +144,14 @@ _CODE_OF: tuple[tuple[type[OptimizerError], str], ...] = (
     (UnknownJob, "not-found"),
     (UnknownPool, "not-found"),
     (UnknownWatch, "not-found"),
-    (ChatOff, "not-found"),
-    (NotSigned, "not-signed"),
     (UnknownPlan, "not-found"),
     (UnknownShare, "not-found"),
     (UnknownReport, "not-found"),
     (PlanConflict, "conflict"),
     (KeyReused, "idempotency-key-reused"),
     (KeyRunning, "idempotency-key-running"),
+    (ChatOff, "not-found"),
+    (NotSigned, "not-signed"),
     (Unreadable, "bad-request"),
     (PoolChanged, "precondition-failed"),
     (VersionNotTold, "precondition-required"),
@@ -234,8 +236,8 @@ def refusal_of(error: OptimizerError, place: str = "body") -> Refusal:
         return Refusal(code, detail, [fault(error.pointer, code.replace("-", "_"), detail, allowed=error.allowed, place=place)])
     if isinstance(error, InvalidInput):
         return Refusal(code, str(error), [fault(error.pointer, "refused", str(error), allowed=error.allowed, place=place)])
-    return Refusal(code)
     if isinstance(error, PlanConflict):
         return Refusal(code, str(error))
     if isinstance(error, KeyRunning):
         return Refusal(code, headers={"Retry-After": "1"})
+    return Refusal(code)

@@ -13,8 +13,11 @@ from starlette.responses import Response
 from service.api.faults import nearest, pointer_of, shown
 from service.api.problems import KINDS, MEDIA_TYPE, Refusal, fault
 
-BODY_PROBLEMS: Final = ("bad-request", "invalid-json", "payload-too-large", "unsupported-media-type")
-_ALWAYS: Final = ("invalid-input", "internal")
+BODY_PROBLEMS: Final = ("bad-request", "invalid-json", "request-timeout", "payload-too-large", "unsupported-media-type")
+_ALWAYS: Final = (
+    "unauthorized", "forbidden", "cross-site", "misdirected-request", "invalid-input", "too-many-requests", "internal",
+    "timed-out",
+)  # fmt: skip
 
 
 class StrictRoute(APIRoute):

@@ -12,6 +12,7 @@ from service.cli import (
     estimate,
     evaluate,
     evaluate_decision,
+    keys,
     launch,
     offers,
     openapi,
@@ -49,6 +50,7 @@ app.command("doctor")(doctor.doctor)
 evaluate.app.command("tco")(evaluate_decision.tco)
 evaluate.app.command("spot")(evaluate_decision.spot)
 app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(keys.app, name="keys")
 app.command("calibrate")(calibrate.calibrate)
 app.command("openapi")(openapi.openapi)
 
