@@ -14,6 +14,7 @@ from service.cli import (
     evaluate_decision,
     keys,
     launch,
+    measure,
     offers,
     openapi,
     plan,
@@ -52,6 +53,7 @@ evaluate.app.command("spot")(evaluate_decision.spot)
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(keys.app, name="keys")
 app.command("calibrate")(calibrate.calibrate)
+app.command("measure")(measure.measure)
 app.command("openapi")(openapi.openapi)
 
 

@@ -100,6 +100,7 @@ class LocalMarket:
                 now=self._now,
                 known=feed_settings(self._settings),
                 default_sensitivity=self._settings.default_sensitivity,
+                calibration=self._snapshot.market.calibration,
             )
         finally:
             engine.dispose()
