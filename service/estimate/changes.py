@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from providers.errors import InvalidInput
-from service.domain.workload import LossKind, Optimizer, Precision, Quantization, Task, Technique
+from service.domain.workload import Framework, LossKind, Optimizer, Precision, Quantization, Task, Technique
 from service.estimate.job import JobShape
 from service.estimate.job_checks import check_job
 
@@ -49,6 +49,9 @@ def _training(job: JobShape) -> Iterator[Change]:
         yield Change(setting=f"micro batch {size}", of="micro batch", job=replace(job, micro_batch_size=size))
     if not job.uses_adapters and job.optimizer is Optimizer.ADAMW:
         yield Change(setting="8-bit AdamW", of="optimizer", job=replace(job, optimizer=Optimizer.ADAMW_8BIT))
+    if _could_step_in_backward(job):
+        fused = replace(job, optimizer_in_backward=True)
+        yield Change(setting="the optimizer in the backward pass", of="backward", job=fused)
     adapted = replace(job, lora_rank=job.lora_rank or _LORA_RANK, lora_targets=job.lora_targets or "all")
     if job.technique in _FULL:
         yield Change(setting="LoRA", of="technique", job=replace(adapted, technique=Technique.LORA))
@@ -58,6 +61,12 @@ def _training(job: JobShape) -> Iterator[Change]:
     if job.sequence_length > _SHORTEST:
         half = job.sequence_length // 2
         yield Change(setting=f"a sequence length of {half}", of="sequence", job=replace(job, sequence_length=half))
+
+
+def _could_step_in_backward(job: JobShape) -> bool:
+    """Gradients are used up as they appear: one framework offers it, where no gradients are accumulated."""
+    offered = job.framework is Framework.TORCHTUNE and not job.uses_adapters and job.gradient_accumulation_steps == 1
+    return offered and not job.optimizer_in_backward
 
 
 def _inference(job: JobShape) -> Iterator[Change]:

@@ -1,6 +1,8 @@
 """The field's usual tables, claim by claim: what our estimator says of each, and why it differs.
 
 Each claim is checked by the safe need of the whole device against what the card leaves, at 2048 tokens and batch 1.
+
+    python tests/accuracy/test_field_claims.py        # both tables in Markdown, as the README shows them
 """
 
 import json
@@ -9,7 +11,9 @@ import pytest
 
 from providers.gpus import GPUS
 from service.domain.workload import Workload
-from service.estimate.estimate import Estimate, estimate_on, job_shape
+from service.estimate.advice import changes_that_fit
+from service.estimate.estimate import Estimate, estimate_on, job_shape, ways_for
+from service.estimate.rule_beside_ours import rule_beside_ours
 from service.estimate.rule_of_thumb import BYTES_PER_PARAM, rule_of_thumb_gib
 
 GIB_PER_GB = 1e9 / 2**30
@@ -102,3 +106,79 @@ def test_two_machines_of_h100_take_a_full_70b():
 def test_a_14_gb_model_crashes_a_16_gb_card_in_training(technique):
     # 6.738e9 x 2 bytes = 12.55 GiB of 15.7: what training adds, the context and the cached blocks do not fit
     assert not need("RTX A4000", model="llama-2-7b", technique=technique).fits
+
+
+def cases(card: str, technique: str, *models: str, count: int = 1, nodes: int = 1, **more) -> list[tuple[str, int, int, dict]]:
+    return [(card, count, nodes, {"model": model, "technique": technique} | more) for model in models]
+
+
+M7, M13, M33, M70 = "llama-2-7b", "llama-2-13b", "llama-1-33b", "llama-2-70b"
+A100, H100, H200 = "A100-SXM4-80GB", "H100-SXM", "H200-SXM"
+BACKWARD = {"framework": "torchtune", "optimizer_in_backward": True}
+# the field's words, and the cases that they stand for: (card, GPUs of a machine, machines, fields)
+CLAIMS = {
+    "RTX 4090 24 GB: LoRA of 7 to 13B": cases("RTX 4090", "lora", M7, M13),
+    "RTX 4090 24 GB: QLoRA of 7 to 13B": cases("RTX 4090", "qlora", M7, M13),
+    "RTX 5090 32 GB: LoRA of 13 to 30B": cases("RTX 5090", "lora", M13, M33)
+    + cases("RTX 5090", "lora", M13, framework="unsloth"),
+    "RTX 5090 32 GB: QLoRA of 70B": cases("RTX 5090", "qlora", "llama-3.1-70b"),
+    "A6000 48 GB: full fine-tune of 7B": cases("RTX A6000", "full", M7) + cases("RTX A6000", "full", M7, **BACKWARD),
+    "A6000 48 GB: LoRA of 30 to 70B": cases("RTX A6000", "lora", M33, M70) + cases("RTX A6000", "lora", M70, count=8),
+    "A100 80 GB: full 13 to 30B on several": cases(A100, "full", M13, count=4) + cases(A100, "full", M33, count=8),
+    "H100 80 GB: full 30 to 70B on several": cases(H100, "full", M33, M70, count=8) + cases(H100, "full", M70, count=8, nodes=2),
+    "H200 141 GB: full 70B and more": cases(H200, "full", M70) + cases(H200, "full", M70, count=8),
+    "a 14 GB model on a 16 GB card crashes in training": [
+        *cases("RTX A4000", "full", M7),
+        *cases("RTX A4000", "lora", M7),
+        *cases("RTX A4000", "qlora", M7),
+    ],
+}
+
+
+def test_every_case_of_the_table_is_judged_with_a_figure():
+    for listed in CLAIMS.values():
+        for card, count, nodes, fields in listed:
+            found = need(card, count, nodes=nodes, **fields)
+            assert found.fits == (found.vram.safe_gib <= found.vram.usable_gib)
+            assert found.fits or "GiB" in verdict(found, fields)
+
+
+def verdict(found: Estimate, fields: dict) -> str:
+    """true, or by how many GiB a GPU it misses and the least change that would make it true."""
+    if found.fits:
+        return f"true ({found.vram.headroom_gib:.1f} GiB left, {found.strategy})"
+    job, _ = job_shape(Workload.model_validate_json(json.dumps({"tokens": 1e6, "sequence_length": 2048} | fields)))
+    ways = ways_for(job, gpu_count=int(found.gpu_count), nodes=found.nodes)
+    change = next(iter(changes_that_fit(job, ways, usable_gib=found.vram.usable_gib)), None)
+    with_change = f"; true with {' and '.join(change.settings)}" if change else ""
+    return f"misses by {found.shortfall_gib:.1f} GiB a GPU{with_change}"
+
+
+def print_tables() -> None:
+    print("| use of a 7B model | rule, GB | ours, GiB | why |\n| --- | --- | --- | --- |")
+    for name, fields in (
+        ("full fine-tune, states in bf16 (HF)", {"technique": "full"}),
+        ("full fine-tune, states in fp32 (LLaMA-Factory)", {"technique": "full", "framework": "llama_factory"}),
+        ("LoRA", {"technique": "lora"}),
+        ("QLoRA", {"technique": "qlora"}),
+        ("inference, 16 bits (vLLM)", {"task": "infer"}),
+        ("inference, 4 bits (vLLM)", {"task": "infer", "precision": "int4"}),
+    ):
+        work = {} if fields.get("task") == "infer" else {"tokens": 1e6, "sequence_length": 2048}
+        job, _ = job_shape(Workload.model_validate_json(json.dumps({"model": "llama-2-7b"} | work | fields)))
+        rule = rule_beside_ours(job)
+        most = max(rule.differences, key=lambda one: abs(one.ours_gib - one.rule_gib))
+        gap = f"{most.ours_gib - most.rule_gib:+.1f} GiB {most.part.replace('_', ' ')}: {most.why}"
+        print(f"| {name} | {BYTES_PER_PARAM[rule.use] * 7:.0f} | {rule.ours_gib:.1f} | {gap} |")
+    print("\n| claim | case | our verdict |\n| --- | --- | --- |")
+    for claim, listed in CLAIMS.items():
+        for card, count, nodes, fields in listed:
+            found = need(card, count, nodes=nodes, **fields)
+            machines = f" on {nodes} machines" if nodes > 1 else ""
+            more = "".join(f", {name.replace('_', ' ')} {value}" for name, value in list(fields.items())[2:]).replace(" True", "")
+            case = f"{count * nodes} x {card}{machines}, {fields['technique']} {fields['model']}{more}"
+            print(f"| {claim} | {case} | {verdict(found, fields)} |")
+
+
+if __name__ == "__main__":
+    print_tables()
