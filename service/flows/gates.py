@@ -7,11 +7,12 @@ from operator import attrgetter
 from statistics import median
 from typing import Any, Final
 
-from providers.offer import MALFORMED, NO_GPU, OUT_OF_SCOPE, UNKNOWN_GPU, Batch, Offer
+from providers.offer import MALFORMED, NO_GPU, OUT_OF_SCOPE, UNKNOWN_GPU, Batch, Offer, Tenancy
 
 MOST_MALFORMED_FRACTION: Final = 0.2
 LEAST_SHAPES_FRACTION: Final = 0.5
 MOST_MEDIAN_MOVE: Final = 5.0
+LEAST_SHAPES_OF_A_REGION: Final = 3  # fewer may go: a machine type or two is withdrawn now and then
 LEAST_OFFERS_FOR_A_MEDIAN: Final = 3  # one host of a marketplace may ask what it likes
 AGREEING_REFRESHES: Final = 3
 AGREEMENT_FRACTION: Final = 0.1  # two refused batches agree when counts and medians differ by no more
@@ -20,7 +21,9 @@ _SHAPE: Final = attrgetter(
     "gpu", "capacity_type._value_", "provider", "tier", "instance_type", "gpu_count", "form_factor", "machine_id"
 )
 
-Profile = Mapping[str, Mapping[str, Any]]  # scope -> {"shapes": count, "medians": {"gpu|capacity type": [median, offers]}}
+Profile = Mapping[
+    str, Mapping[str, Any]
+]  # scope -> {"shapes": count, "regions": {...}, "medians": {"gpu|capacity type": [median, offers]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +38,22 @@ def profile_of(offers: Iterable[Offer]) -> dict[str, dict[str, Any]]:
     """What the gates compare, per scope: the listed shapes and the median price of one GPU per card and capacity type.
 
     A shape is listed whether or not it has capacity, and in however many regions: a sold-out catalogue has not shrunk.
+    By region they are counted where prices are listed for each region whatever its stock, at hyperscalers.
     """
+    regions: dict[str, dict[str, set[Any]]] = {}
     shapes: dict[str, set[Any]] = {}
     prices: dict[str, dict[tuple[str, str], list[float]]] = {}
     for offer in offers:
         shape = _SHAPE(offer)
         shapes.setdefault(offer.scope, set()).add(shape)
+        if offer.tenancy is Tenancy.HYPERSCALER and offer.region is not None:
+            regions.setdefault(offer.scope, {}).setdefault(offer.region, set()).add(shape)
         of_scope = prices.setdefault(offer.scope, {})
         of_scope.setdefault(shape[:2], []).append(float(offer.usd_per_hour) / offer.gpu_count)
     return {
         scope: {
             "shapes": len(found),
+            "regions": {region: len(held) for region, held in sorted(regions.get(scope, {}).items())},
             "medians": {f"{gpu}|{kind}": [median(group), len(group)] for (gpu, kind), group in prices[scope].items()},
         }
         for scope, found in shapes.items()
@@ -61,7 +69,7 @@ def refusal_of(batch: Batch, profile: Profile, before: Profile | None) -> Refusa
     if before is None or all(offer.is_dated for offer in batch.offers):  # a list is edited on purpose, a market is not
         return None
     kept = {scope: part for scope, part in before.items() if scope not in batch.failed_scopes}
-    return _shrunk(profile, kept) or _moved(profile, kept)
+    return _shrunk(profile, kept) or _lost_region(profile, kept) or _moved(profile, kept)
 
 
 def agree(one: Profile, other: Profile) -> bool:
@@ -98,6 +106,16 @@ def _shrunk(profile: Profile, before: Profile) -> Refusal | None:
     if now >= LEAST_SHAPES_FRACTION * then:
         return None
     return Refusal("too-few-shapes", f"{now} listed shapes where there were {then}")
+
+
+def _lost_region(profile: Profile, before: Profile) -> Refusal | None:
+    """A region whose list is empty all at once was not read, or is closed: three refreshes tell which."""
+    for scope, part in before.items():
+        now = profile.get(scope, {}).get("regions", {})
+        for region, count in part.get("regions", {}).items():  # a profile stored by an older version holds none
+            if count >= LEAST_SHAPES_OF_A_REGION and region not in now:
+                return Refusal("region-gone", f"{region} lists nothing where there were {count} shapes")
+    return None
 
 
 def _moved(profile: Profile, before: Profile) -> Refusal | None:

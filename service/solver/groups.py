@@ -137,7 +137,7 @@ def fact(columns: FeedColumns, name: str) -> Bools:
     )
 
 
-_MACHINE: Final = (
+MACHINE: Final = (
     "provider", "tenancy", "instance_type", "gpu", "form_factor", "gpu_count", "gpu_memory_gb", "machine_id",
 )  # fmt: skip
 
@@ -150,7 +150,7 @@ def _twins(columns: FeedColumns) -> Ints:
         return twin
     kind = columns.arrays["capacity_type"]
     spot, listed = np.flatnonzero(kind == kinds.index("spot")), np.flatnonzero(kind == kinds.index("on_demand"))
-    places = numbered(columns, (*_MACHINE, "country", "region"))
+    places = numbered(columns, (*MACHINE, "country", "region"))
     listed = listed[np.lexsort((columns.arrays["offer_id"][listed], columns.arrays["usd_per_hour"][listed], places[listed]))]
     at = np.searchsorted(places[listed], places[spot], side="left")
     at_most = np.minimum(at, len(listed) - 1)
@@ -170,7 +170,7 @@ def _lone(columns: FeedColumns) -> Bools:
     rows = np.flatnonzero((arrays["machine_id"] < 0) & (arrays["region"] >= 0) & (arrays["instance_type"] >= 0))
     if len(rows) == 0:
         return lone
-    shape = numbered(columns, (*_MACHINE, "tier", "capacity_type", "term_months", "is_dated"))[rows]
+    shape = numbered(columns, (*MACHINE, "tier", "capacity_type", "term_months", "is_dated"))[rows]
     price = arrays["usd_per_hour"][rows]
     region = arrays["region"][rows]
     by_region = np.lexsort((price, region, shape))

@@ -1,21 +1,27 @@
-"""Suspect prices: so low beside their own other regions or the market that an error is likelier than a bargain."""
+"""Suspect prices: so low that an error is likelier than a bargain.
+
+Judged beside their own other regions, the market, and the price of the same machine bought for a term.
+"""
 
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
+from providers.units import HOURS_PER_MONTH
 from service.solver.columns import Bools, FeedColumns
-from service.solver.groups import groups_of, numbered
+from service.solver.groups import MACHINE, groups_of, numbered
 
+_ROUNDING: Final = 1e-9
 MARKET_SHARE: Final = 0.2  # under a fifth of the market's median for the card and capacity type
+LEAST_TERM_MONTHS: Final = 1.0  # a block of days may cost more by the hour than no commitment at all
 _SELLER: Final = ("provider", "tier", "gpu", "capacity_type")
 
 
 def suspect_rows(feeds: Sequence[FeedColumns]) -> tuple[Bools, ...]:
-    """Per feed, the rows whose price is suspect: alone among its regions, or far under the market's median."""
+    """Per feed, the rows whose price is suspect: alone among its regions, under its term price, far under the market's median."""
     medians = market_medians(feeds)
-    return tuple(groups_of(feed).lone | _under_market(feed, medians) for feed in feeds)
+    return tuple(groups_of(feed).lone | _under_term_price(feed) | _under_market(feed, medians) for feed in feeds)
 
 
 def market_medians(feeds: Sequence[FeedColumns]) -> dict[tuple[str, str], float]:
@@ -50,6 +56,42 @@ def _compute(feed: FeedColumns) -> list[tuple[str, str, float]]:
         row = int(order[start])
         found.append((str(feed.text("gpu", row)), str(feed.text("capacity_type", row)), float(middle)))
     return found
+
+
+def _under_term_price(feed: FeedColumns) -> Bools:
+    found: Bools | None = feed.cache.get("under_term_price")
+    if found is None:
+        found = feed.cache["under_term_price"] = _compare_with_terms(feed)
+    return found
+
+
+def _compare_with_terms(feed: FeedColumns) -> Bools:
+    """On-demand rows below the price by the hour of the same machine at the same place with a commitment.
+
+    Not where every region of a machine, of two at least, stands so: a cut of the list came before one of the plans.
+    """
+    marked, kinds = np.zeros(feed.rows, dtype=np.bool_), feed.words["capacity_type"]
+    if "reserved" not in kinds or "on_demand" not in kinds:
+        return marked
+    kind, term = feed.arrays["capacity_type"], feed.arrays["term_months"]
+    bought = np.flatnonzero((kind == kinds.index("reserved")) & (term >= LEAST_TERM_MONTHS))
+    shapes = numbered(feed, (*MACHINE, "tier", "is_dated"))
+    places = numbered(feed, (*MACHINE, "tier", "is_dated", "country", "region"))
+    upfront = np.maximum(feed.arrays["upfront_usd"][bought], 0) / 1e6
+    least: dict[int, float] = {}
+    hourly = feed.usd_per_hour[bought] + upfront / (term[bought] * HOURS_PER_MONTH)
+    for place, usd in zip(places[bought].tolist(), hourly.tolist(), strict=True):
+        least[place] = min(usd, least.get(place, np.inf))
+    listed = np.flatnonzero((kind == kinds.index("on_demand")) & np.isin(places, np.array(list(least), dtype=np.int64)))
+    floor = np.array([least[place] for place in places[listed].tolist()])
+    under = feed.usd_per_hour[listed] < floor * (1 - _ROUNDING)
+    by_shape: dict[int, dict[int, bool]] = {}
+    for shape, place, is_under in zip(shapes[listed].tolist(), places[listed].tolist(), under.tolist(), strict=True):
+        held = by_shape.setdefault(shape, {})
+        held[place] = held.get(place, False) or is_under
+    cut = [shape for shape, held in by_shape.items() if len(held) > 1 and all(held.values())]
+    marked[listed] = under & ~np.isin(shapes[listed], np.array(cut, dtype=np.int64))
+    return marked
 
 
 def _under_market(feed: FeedColumns, medians: dict[tuple[str, str], float]) -> Bools:

@@ -127,3 +127,27 @@ def test_every_rejected_row_is_counted(reasons):
     batch = Batch(offers=offers(1), rejected=tuple(Rejected(reason=reason, row="") for reason in reasons))
     assert sum(counts_by_reason(batch).values()) == len(reasons)
     assert is_partial(batch) == bool(set(reasons) - {NO_GPU})
+
+
+CLOUD = {"tenancy": Tenancy.HYPERSCALER}
+
+
+@pytest.mark.parametrize("scope", ["", "east"])
+def test_a_region_that_lists_nothing_all_at_once_is_refused(scope):
+    # one of five regions: four fifths of the rows, and with scopes of the shapes, are still there
+    rest = tuple(offer for at in range(4) for offer in offers(3, region=f"r{at}", scope=f"r{at}" if scope else "", **CLOUD))
+    east = offers(3, region="east", scope=scope, **CLOUD)
+    assert judged((*rest, *east), rest) == "region-gone"
+    assert judged((*rest, *east), (*rest, *east[:1])) is None
+    assert judged((*rest, *east), rest, failed_scopes={"east": "provider-unavailable"}) == (None if scope else "region-gone")
+    assert judged((*rest, *east[:2]), rest) is None  # two shapes may be withdrawn
+
+
+def test_a_region_where_only_stock_is_listed_may_go():
+    everywhere = (*offers(10, region="r1"), *offers(10, region="r2"))
+    assert judged(everywhere, offers(10, region="r1")) is None
+
+
+def test_a_profile_without_regions_is_no_fault():
+    older = {scope: {key: part[key] for key in ("shapes", "medians")} for scope, part in profile_of(offers(10)).items()}
+    assert refusal_of(Batch(offers=offers(10)), profile_of(offers(10)), older) is None

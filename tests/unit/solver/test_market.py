@@ -1,4 +1,5 @@
 from datetime import timedelta
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -127,6 +128,35 @@ def test_a_price_under_a_fifth_of_the_sellers_median_is_suspect(offer, market):
 def test_hosts_of_a_marketplace_are_not_each_others_regions(offer, market):
     hosts = [offer(usd_per_hour=usd, region=f"r{n}", machine_id=f"m{n}") for n, usd in enumerate(("1.5", "4", "4"))]
     assert suspects(market(*hosts)) == []
+
+
+BOUGHT = {"capacity_type": CapacityType.RESERVED, "term_months": 12.0}
+
+
+def test_a_price_below_its_own_term_price_is_suspect(offer, market):
+    year = offer(usd_per_hour="2.5", **BOUGHT)
+    assert [str(usd) for usd in suspects(market(offer(usd_per_hour="2.4"), year))] == ["2.4"]
+    assert suspects(market(offer(usd_per_hour="2.5"), year)) == []
+    assert suspects(market(offer(usd_per_hour="1", capacity_type=SPOT), year)) == []
+    # 2,190 at first are 0.25 an hour over 12 x 730 h: 2.25 + 0.25 = 2.50
+    partly = offer(usd_per_hour="2.25", upfront_usd=Decimal(2190), **BOUGHT)
+    assert [str(usd) for usd in suspects(market(offer(usd_per_hour="2.4"), partly))] == ["2.4"]
+
+
+def test_only_the_same_machine_at_the_same_place_for_a_month_at_least_is_a_term_price(offer, market):
+    cheap = offer(usd_per_hour="2.4")
+    for other in ({"region": "b"}, {"instance_type": "other"}, {"tier": "other"}, {"feed": "reference", "is_dated": True}):
+        assert suspects(market(cheap, offer(usd_per_hour="2.5", **BOUGHT, **other))) == []
+    block = {**BOUGHT, "term_months": 0.033}
+    assert suspects(market(cheap, offer(usd_per_hour="2.5", **block))) == []
+
+
+def test_a_cut_below_the_term_price_in_every_region_is_a_cut(offer, market):
+    places = ("a", "b")
+    years = [offer(usd_per_hour="2.5", region=region, **BOUGHT) for region in places]
+    assert suspects(market(*(offer(usd_per_hour="2", region=region) for region in places), *years)) == []
+    one = market(offer(usd_per_hour="2", region="a"), offer(usd_per_hour="3", region="b"), *years)
+    assert [str(usd) for usd in suspects(one)] == ["2"]
 
 
 # ages
