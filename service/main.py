@@ -27,11 +27,11 @@ from service.chat.doors import ChatDoors, build_doors
 from service.chat.watcher import Watcher
 from service.flows.calibration import load_calibration
 from service.flows.chat import ChatWorld, LastPlans
-from service.flows.model_lookup import model_lookup
 from service.flows.keys import LastUses
+from service.flows.model_lookup import model_lookup
 from service.flows.reference import ensure_reference_loaded
-from service.flows.snapshot import SnapshotHolder
 from service.flows.saved_plans import SavedPlans
+from service.flows.snapshot import SnapshotHolder
 from service.flows.status import FeedSetting, feed_settings
 from service.logs import configure_logs
 from service.metrics import Metrics
@@ -40,6 +40,8 @@ from service.settings import Settings, build_adapters, interval_seconds
 from service.slow_clients import protocol_with
 from service.store.engine import make_engine
 from service.store.schema import prepare_database
+from service.web.context import WebContext
+from service.web.site import add_pages
 from service.worker import Refresher
 
 REFERENCE: Final = "reference"
@@ -149,7 +151,23 @@ def build_app(settings: Settings, parts: Parts) -> FastAPI:
         request_seconds=settings.limits.request_seconds,
         body_seconds=settings.limits.body_seconds,
     )
-    return create_app(context)
+    app = create_app(context)
+    add_pages(app, pages_of(context))
+    return app
+
+
+def pages_of(context: Context) -> WebContext:
+    """What the web page reads: the same prices, database and clock as the REST doors."""
+    return WebContext(
+        clock=context.clock,
+        market=context.market,
+        engine=context.engine,
+        known=context.known,
+        statuses=context.statuses,
+        pools=context.pools,
+        default_sensitivity=context.default_sensitivity,
+        calibration=context.calibration,
+    )
 
 
 @contextlib.contextmanager
@@ -184,6 +202,7 @@ def make_chat(settings: Settings, engine: Engine, snapshots: SnapshotHolder) -> 
         statuses=snapshots.statuses,
         default_sensitivity=settings.default_sensitivity,
         public_url=settings.chat.public_url,
+        saved=SavedPlans(engine),
     )
     return build_doors(world, settings.chat)
 
@@ -231,7 +250,6 @@ def _stop(refresher: Refresher, http: httpx.Client) -> None:
     if stopping.is_alive():
         http.close()
         stopping.join(STOP_SECONDS)
-        saved=SavedPlans(engine),
 
 
 def _bound(host: str, port: int) -> socket.socket:

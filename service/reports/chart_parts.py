@@ -6,7 +6,7 @@ from typing import Any, Final
 from service.reports.figure import FONT, GRID, INK, MUTED
 from service.solver.words import about_usd
 
-WIDTH, HEIGHT, ROW_PIXELS = 600, 280, 26
+WIDTH, HEIGHT, ROW_PIXELS = 460, 250, 24
 ROOM: Final = 26  # a viewer without the font may draw words a seventh wider than they were measured
 USD_AXIS: Final = "$,~f"
 TABLE_ROWS: Final = 13
@@ -67,7 +67,7 @@ def specification(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:
         background="transparent",
         font=FONT,
         padding={"left": ROOM, "right": ROOM, "top": 4, "bottom": 4},
-        axis=alt.AxisConfig(**axis, **words, titlePadding=16, labelLimit=220, labelOverlap=True, labelSeparation=8),
+        axis=alt.AxisConfig(**axis, **words, titlePadding=14, labelLimit=220, labelOverlap=True, labelSeparation=8),
         legend=alt.LegendConfig(**words, labelColor=INK, columnPadding=36, symbolOpacity=1),
         text=alt.MarkConfig(font=FONT),
         view=alt.ViewConfig(stroke=None),

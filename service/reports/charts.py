@@ -140,7 +140,7 @@ def tornado(data: Tornado) -> Figure:
     return Figure(
         name="tornado",
         title=f"What moves {data.result} most",
-        summary=f"{first} moves it most; without changes it is {signed_usd(data.base_usd)}.",
+        summary=f"{first[:1].upper()}{first[1:]} moves it most; without changes it is {signed_usd(data.base_usd)}.",
         columns=("Input", "Low value", "Change, USD", "High value", "Change, USD"),
         rows=tuple(
             (one.name, one.low_input, signed_usd(one.usd_at_low), one.high_input, signed_usd(one.usd_at_high)) for one in largest

@@ -1,6 +1,7 @@
 """Charts of the options and of the market: cost by component, cost against time, and prices over time."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from service.reports.chart_data import ComponentCosts, PricePoint, PriceSeries, TimeAgainstCost, pareto_front
@@ -116,9 +117,7 @@ def price_history(data: PriceSeries) -> Figure:
     """The spot prices of a card as a band with its median, and the on-demand median as a line; prices hold until they change."""
     import altair as alt
 
-    x = alt.X(
-        "at:T", title="Time (UTC)", scale=alt.Scale(type="utc"), axis=alt.Axis(format="%-d %b", labelOverlap=True, tickCount=8)
-    )
+    x = alt.X("at:T", title="Time (UTC)", scale=alt.Scale(type="utc"), axis=alt.Axis(format=_day_format(data), tickCount=6))
     y_axis = alt.Axis(format="$,~r", title="USD per GPU-hour")
     layers: list[Any] = []
     names, colours = [], []
@@ -147,6 +146,12 @@ def price_history(data: PriceSeries) -> Figure:
         rows=(*_rows("spot", data.spot), *_rows("on demand", data.on_demand)),
         spec=specification(alt.layer(*layers)) if layers else {},
     )
+
+
+def _day_format(data: PriceSeries) -> str:
+    """Days, with the hours where there are few of them."""
+    times = [point.at for point in (*data.spot, *data.on_demand)]
+    return "%-d %b" if times and max(times) - min(times) > timedelta(days=3) else "%-d %b %H:%M"
 
 
 def _values(points: Sequence[PricePoint], series: str) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from providers.units import HOURS_PER_MONTH
+from service.domain.decision import Decision
 from service.domain.plan import OVER_HORIZON, PER_MONTH, CostLine, Plan, PlanOption
 from service.domain.request import OnPremPool, PlanRequest, PoolMode
 from service.domain.workload import Task
@@ -22,9 +23,8 @@ from service.reports.figure import Figure
 from service.reports.market_charts import cost_against_time, cost_by_component
 from service.solver.amortize import PoolCost, payback_months, tipping_usd_per_gpu_hour, useful_usd_per_gpu_hour
 from service.solver.pool_defaults import cost_of, default_pool
-from service.solver.pool_lines import monthly_lines
 from service.solver.solve import DEFAULT_CARD, DEFAULT_POOL
-from service.solver.words import about, about_usd
+from service.solver.words import about
 from service.solver.work import one_card
 
 BARS: Final = 6  # options whose cost is shown by component
@@ -60,8 +60,8 @@ def plan_figures(plan: Plan, stored: Mapping[str, OnPremPool]) -> tuple[Figure, 
     case = _case(plan, request, stored)
     if case is not None:
         found += [cost_against_utilization(_by_use(plan, case)), cumulative_cost(_by_month(case))]
-        if (swings := _swings(plan, case)).swings:
-            found.append(tornado(swings))
+    if (swings := _swings(plan.decision)) is not None:
+        found.append(tornado(swings))
     return tuple(found)
 
 
@@ -196,32 +196,19 @@ def _by_month(case: _OwnOrRent) -> CumulativeCost:
     )
 
 
-def _own_per_month(case: _OwnOrRent, pool: OnPremPool) -> float:
-    cost, _ = cost_of(pool, one_card(pool.gpu, pointer="/on_prem"))
-    return sum(monthly_lines(pool, cost, case.busy_gpu_hours).values())
-
-
-def _swings(plan: Plan, case: _OwnOrRent) -> Tornado:
-    base = _own_per_month(case, case.pool)
-    prefix = f"on_prem.{case.pool.name}."
-    swings = []
-    for one in plan.assumptions:
-        field = one.name.removeprefix(prefix)
-        if not one.name.startswith(prefix) or one.low is None or one.high is None or field not in OnPremPool.model_fields:
-            continue
-        low, high = (_own_per_month(case, case.pool.model_copy(update={field: value})) - base for value in (one.low, one.high))
-        if low or high:
-            unit = f" {one.unit}" if one.unit else ""
-            words = field.replace("_usd", "").replace("_fraction", "").replace("_", " ")
-            swings.append(
-                Swing(
-                    name=words, low_input=f"{one.low:g}{unit}", high_input=f"{one.high:g}{unit}", usd_at_low=low, usd_at_high=high
-                )
-            )
-    if case.rent_low_usd != case.rent_high_usd:
-        low_words, high_words = about_usd(case.rent_low_usd), about_usd(case.rent_high_usd)
-        at_low, at_high = (case.rent_usd_per_month - rent for rent in (case.rent_low_usd, case.rent_high_usd))
-        swings.append(
-            Swing(name="cost of renting", low_input=low_words, high_input=high_words, usd_at_low=at_low, usd_at_high=at_high)
+def _swings(decision: Decision) -> Tornado | None:
+    """By how much each input alone moves the net present value; None where nothing is bought."""
+    if decision.npv is None or not decision.swings:
+        return None
+    base = decision.npv.base_usd
+    swings = [
+        Swing(
+            name=one.name.replace("_", " "),
+            low_input=f"{one.low:g} {one.unit}",
+            high_input=f"{one.high:g} {one.unit}",
+            usd_at_low=one.npv_at_low_usd - base,
+            usd_at_high=one.npv_at_high_usd - base,
         )
-    return Tornado(result="owning minus renting, a month", base_usd=base - case.rent_usd_per_month, swings=swings)
+        for one in decision.swings
+    ]
+    return Tornado(result="the net present value of buying", base_usd=base, swings=swings)
