@@ -24,7 +24,14 @@ PREFIX = "GPUPLAN_"
 DELIMITER = "__"
 # Read by the command, the scripts and the tests, not by the service.
 OTHER_VARIABLES = frozenset(
-    {"GPUPLAN_URL", "GPUPLAN_PYTHON", "GPUPLAN_TEST_DATABASE_URL", "GPUPLAN_HYPOTHESIS_PROFILE", "GPUPLAN_API_KEY"}
+    {
+        "GPUPLAN_URL",
+        "GPUPLAN_PYTHON",
+        "GPUPLAN_TEST_DATABASE_URL",
+        "GPUPLAN_TEST_LIVE",
+        "GPUPLAN_HYPOTHESIS_PROFILE",
+        "GPUPLAN_API_KEY",
+    }
 )
 
 
