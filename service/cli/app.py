@@ -18,6 +18,7 @@ from service.cli import (
     offers,
     openapi,
     plan,
+    record,
     refresh,
     serve,
     watch,
@@ -41,6 +42,7 @@ app.command("plan")(plan.plan)
 app.command("offers")(offers.offers)
 app.command("estimate")(estimate.estimate)
 app.command("refresh")(refresh.refresh)
+app.command("record")(record.record)
 app.command("ask")(ask.ask)
 app.command("launch")(launch.launch)
 app.command("watch")(watch.watch)
