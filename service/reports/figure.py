@@ -4,10 +4,12 @@ The same figure goes on the web page, into the PDF and out as a file. Layout doe
 the renderer measures text with the fonts it brings along.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 FONT: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -54,9 +56,7 @@ class Figure:
 
 def svg_of(figure: Figure, look: Look = Look.LIGHT) -> str:
     """The picture. The same figure and look give the same text, character by character."""
-    import vl_convert  # 80 MB that only a picture needs
-
-    drawn: str = vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE, allowed_base_urls=[])
+    drawn = _drawn(json.dumps(figure.spec, sort_keys=True))
     found = _ROOT.match(drawn)
     if found is None:
         raise ValueError("the renderer wrote another kind of SVG")
@@ -65,6 +65,15 @@ def svg_of(figure: Figure, look: Look = Look.LIGHT) -> str:
     root = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" {size}>'
     body = _with_own_ids(_SPOKEN.sub("", drawn[found.end() :]), figure.name)
     return root + _COLOUR.sub(lambda colour: _painted(colour[0], look), body)
+
+
+@lru_cache(maxsize=64)
+def _drawn(spec: str) -> str:
+    """The renderer's own SVG. A page that is opened again, and its other looks, need not be drawn again."""
+    import vl_convert  # 80 MB that only a picture needs
+
+    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=[])
+    return drawn
 
 
 def _with_own_ids(body: str, name: str) -> str:

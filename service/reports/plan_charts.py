@@ -54,12 +54,14 @@ class _OwnOrRent:
 def plan_figures(plan: Plan, stored: Mapping[str, OnPremPool]) -> tuple[Figure, ...]:
     """Every chart that this plan has the figures for; `stored` holds the pools that its request names."""
     request = request_of(plan)
-    found = [cost_by_component(_components(plan.options[:BARS]))] if plan.options else []
-    if plan.options and request.workload.task is not Task.INFER:
-        found.append(cost_against_time(_times(plan, request)))
+    found: list[Figure] = []
     case = _case(plan, request, stored)
     if case is not None:
         found += [cost_against_utilization(_by_use(plan, case)), cumulative_cost(_by_month(case))]
+    if plan.options and request.workload.task is not Task.INFER:
+        found.append(cost_against_time(_times(plan, request)))
+    if plan.options:
+        found.append(cost_by_component(_components(plan.options[:BARS])))
     if (swings := _swings(plan.decision)) is not None:
         found.append(tornado(swings))
     return tuple(found)

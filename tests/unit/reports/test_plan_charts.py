@@ -51,12 +51,12 @@ OWN = [{"name": "dc1", "gpu": "H100 SXM", "gpus_per_node": 8, "mode": "buy"}]
 
 def test_without_own_hardware_there_is_cost_and_time_only(market):
     _, found = figures(market, usage=MONTHLY)
-    assert list(found) == ["components", "pareto"]
+    assert list(found) == ["pareto", "components"]
 
 
 def test_breakeven_and_payback_of_the_charts_are_the_plan_s(market):
     plan, found = figures(market, usage={"utilization": 0.9, "horizon_months": 60, "reference_gpu": "H100 SXM"}, on_prem=OWN)
-    assert list(found) == ["components", "pareto", "utilization", "cumulative", "tornado"]
+    assert list(found) == ["utilization", "cumulative", "pareto", "components", "tornado"]
     marks = [values_of(found["utilization"], at)[0] for at in range(1, len(found["utilization"].spec["layer"]))]
     drawn = {round(mark["used"] / 100, 6) for mark in marks}
     told = plan.decision.breakeven_utilization
