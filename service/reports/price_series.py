@@ -29,7 +29,7 @@ def _points(intervals: Sequence[PriceInterval], since: datetime, until: datetime
     step = (until - since) / STEPS
     found = []
     for number in range(STEPS + 1):
-        at = since + number * step
+        at = since + number * step if number < STEPS else until
         prices = sorted(_prices_at(intervals, at, is_end=number == STEPS))
         if prices:
             found.append(PricePoint(at=at, low=prices[0], median=median(prices), high=prices[-1]))

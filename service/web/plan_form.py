@@ -36,7 +36,8 @@ _FIELD_OF: Final = {
     "/constraints/max_usd_per_hour": "max_usd_per_hour", "/limit": "limit", "/on_prem/0/gpu": "own_gpu",
     "/on_prem/0/mode": "own_mode", "/on_prem/0/gpus_per_node": "own_gpus_per_node",
     "/on_prem/0/nodes": "own_nodes", "/on_prem/0/country": "own_country",
-    "/on_prem/0/capex_usd_per_node": "own_capex_usd_per_node", "/on_prem/0": "own", "/on_prem": "own",
+    "/on_prem/0/capex_usd_per_node": "own_capex_usd_per_node", "/on_prem/0": "own", "/on_prem": "own", "/usage": "amount",
+    "/workload": "model",
 }  # fmt: skip
 _NUMBER: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WHOLE: Final = re.compile(r"[0-9]{1,15}")
@@ -66,12 +67,12 @@ def read_plan_form(sent: Sent) -> PlanForm:
     form = PlanForm({name: first(sent, name)[:MAX_TEXT] if name in sent else DEFAULTS[name] for name in DEFAULTS})
     asked = _asked(form)
     try:
-        request = PlanRequest.model_validate_json(json.dumps(asked))
+        request: PlanRequest | None = PlanRequest.model_validate_json(json.dumps(asked))
     except ValidationError as error:
         _note(form, error)
-    else:
-        _note_unknown_model(form)
-        form.request = None if form.faults else request
+        request = None
+    _note_unknown_model(form)
+    form.request = None if form.faults else request
     return form
 
 
