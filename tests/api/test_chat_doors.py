@@ -107,6 +107,12 @@ def say(client, now, text=LINE, **changed):
     return client.post("/chat/slack", content=body, headers=slack_headers(body, now))
 
 
+def timed(action):
+    start = time.perf_counter()
+    answer = action()
+    return answer, time.perf_counter() - start
+
+
 def texts_of(blocks):
     for block in blocks:
         parts = [block.get("text"), *block.get("elements", [])]
@@ -140,12 +146,13 @@ def test_the_answer_in_time_once_while_the_solver_takes_ten_seconds(make_hooks, 
             return real(self, *given, **named)
 
         monkeypatch.setattr(type(doors.core), "answer", slow)
+        client.get("/healthz")  # the first request of an application builds its middleware
         body = slack_body()
-        start = time.perf_counter()
-        first = client.post("/chat/slack", content=body, headers=slack_headers(body, now))
         retried = {"X-Slack-Retry-Num": "1", "X-Slack-Retry-Reason": "http_timeout"}
-        second = client.post("/chat/slack", content=body, headers=slack_headers(body, now, **retried))
-        assert time.perf_counter() - start < 1
+        first, seconds = timed(lambda: client.post("/chat/slack", content=body, headers=slack_headers(body, now)))
+        second, again = timed(lambda: client.post("/chat/slack", content=body, headers=slack_headers(body, now, **retried)))
+        assert not go.is_set()  # both were answered while the solver was at work
+        assert max(seconds, again) < 1
         assert (first.status_code, second.status_code) == (200, 200)
         assert began.wait(20)
         go.set()
