@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from service.api import (
     assistants,
+    breakeven,
     chat,
     docs,
     estimate,
@@ -45,7 +46,7 @@ DESCRIPTION = (
     "Every answer is dated, every dollar is a named line, and what was left out is counted with its reason. "
     "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
 )
-_ANSWERS = (plan, launch, estimate, offers, history, tables)
+_ANSWERS = (plan, launch, estimate, breakeven, offers, history, tables)
 _RESOURCES = (*_ANSWERS, plans, providers, jobs, on_prem, chat, watches, problem_pages, health, docs)
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from service.api.problems import Problem
 from service.api.scopes import SECURITY_SCHEMES, security_of
+from service.domain.breakeven import BreakevenRequest
 from service.domain.chat import ChatRequest
 from service.domain.estimation import EstimateRequest
 from service.domain.request import OnPremPool, PlanRequest
@@ -19,7 +20,7 @@ from service.domain.watch import WatchRequest
 
 REF: Final = "#/components/schemas/{model}"
 BODIES: Final[tuple[type[BaseModel], ...]] = (
-    PlanRequest, EstimateRequest, OnPremPool, ChatRequest, WatchRequest, PlanStateChange, ShareRequest,
+    PlanRequest, EstimateRequest, BreakevenRequest, OnPremPool, ChatRequest, WatchRequest, PlanStateChange, ShareRequest,
 )  # fmt: skip
 TAGS: Final = {
     "plan": "Where is it cheapest to run, and why.",

@@ -6,6 +6,7 @@ import typer
 
 from service.cli import (
     ask,
+    breakeven,
     calibrate,
     check_gpu,
     doctor,
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.command("plan")(plan.plan)
 app.command("offers")(offers.offers)
 app.command("estimate")(estimate.estimate)
+app.command("breakeven")(breakeven.breakeven)
 app.command("refresh")(refresh.refresh)
 app.command("record")(record.record)
 app.command("ask")(ask.ask)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from service.cli.exits import CommandError, guarded
 
 if TYPE_CHECKING:
+    from service.domain.breakeven import Breakeven, BreakevenRequest
     from service.domain.offers import OfferPage
     from service.domain.plan import Plan
     from service.domain.request import PlanRequest
@@ -23,6 +24,9 @@ class OpenMarket(Protocol):
 
     def offers(self, query: dict[str, Any]) -> "OfferPage":
         """The first page of the offers that meet a query, by the names of `GET /offers`."""
+
+    def breakeven(self, request: "BreakevenRequest") -> "Breakeven":
+        """The breakeven of a checked request."""
 
 
 def open_market() -> OpenMarket:
@@ -81,6 +85,18 @@ class LocalMarket:
         return make_plan(
             request,
             self._snapshot.market,
+            now=self._now,
+            pools=self._snapshot.pools,
+            default_sensitivity=self._settings.default_sensitivity,
+        )
+
+    def breakeven(self, request: "BreakevenRequest") -> "Breakeven":
+        """Rent or own on the stored prices and pools."""
+        from service.flows.breakeven import make_breakeven
+
+        return make_breakeven(
+            request,
+            lambda: self._snapshot.market,
             now=self._now,
             pools=self._snapshot.pools,
             default_sensitivity=self._settings.default_sensitivity,

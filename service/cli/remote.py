@@ -8,10 +8,12 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from service.cli.exits import OUR_ERROR, USAGE, CommandError
+from service.domain.breakeven import Breakeven
 from service.domain.offers import OfferPage
 from service.domain.plan import Plan
 
 if TYPE_CHECKING:
+    from service.domain.breakeven import BreakevenRequest
     from service.domain.request import PlanRequest
 
 TIMEOUT_SECONDS = 60.0
@@ -30,6 +32,13 @@ class RemoteMarket:
         body = request.model_dump_json(exclude_unset=True)
         sent = self._ask("POST", "/plan", content=body, headers={"Content-Type": "application/json"})
         answered: Plan = _read(TypeAdapter(Plan), sent)
+        return answered
+
+    def breakeven(self, request: "BreakevenRequest") -> Breakeven:
+        """The server's breakeven."""
+        body = request.model_dump_json(exclude_unset=True)
+        sent = self._ask("POST", "/breakeven", content=body, headers={"Content-Type": "application/json"})
+        answered: Breakeven = _read(TypeAdapter(Breakeven), sent)
         return answered
 
     def offers(self, query: dict[str, Any]) -> OfferPage:

@@ -36,6 +36,13 @@ REQUESTS = {
         "gpus": ["L4", "H100"],
         "gpu_counts": [1, 8],
     },
+    "makeBreakeven": {
+        "pool": {"name": "dc1", "gpu": "H100 SXM", "gpus_per_node": 8, "mode": "buy", "capex_usd_per_node": 275000},
+        "cloud_usd_per_gpu_hour": 3.99,
+        "utilization": 0.55,
+        "demand": {"mean_gpus": 4.4, "peak_gpus": 16},
+        "scenarios": [{"name": "price war", "cloud_price_factor": 0.7}],
+    },
     "putPool": POOL,
     "makeChatAnswer": {"text": "cheapest 8b qlora 50M tokens under $30/h"},
     "makeWatch": {
