@@ -167,7 +167,9 @@ def _model(job: JobShape, torch: Any, device: str) -> Any:
 def _training(job: JobShape, torch: Any, device: str) -> tuple[Callable[[], None], int]:
     model = _model(job, torch, device)
     if job.gradient_checkpointing:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        # transformers 5 renamed it and warns of the older name
+        enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+        enable({"use_reentrant": False})
     if job.uses_adapters:
         peft = import_module("peft")
         wanted = sorted(layer for part in parse_targets(job.lora_targets) for layer in _PROJECTIONS.get(part, ()))

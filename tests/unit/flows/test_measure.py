@@ -25,6 +25,9 @@ needs_torch = pytest.mark.skipif(
     any(find_spec(name) is None for name in LIBRARIES), reason="torch, transformers and peft are not installed"
 )
 
+# the three libraries warn of each other's older names
+quiet_libraries = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
+
 
 def job(**fields):
     work = {"model": "llama-2-7b", "technique": "lora", "framework": "hf", "sequence_length": 512, "micro_batch_size": 2}
@@ -111,6 +114,7 @@ def test_an_unknown_device_is_a_mistake(capsys):
 
 
 @needs_torch
+@quiet_libraries
 @pytest.mark.parametrize(
     ("fields", "tokens"),
     [
@@ -130,6 +134,7 @@ def test_a_tiny_model_takes_steps_on_a_cpu(fields, tokens):
 
 
 @needs_torch
+@quiet_libraries
 def test_the_command_adds_a_row(tmp_path):
     config, out = tmp_path / "config.json", tmp_path / "mine.csv"
     config.write_text(json.dumps(TINY), encoding="utf-8")
