@@ -19,10 +19,11 @@ _EXCEPTIONS: Final = {
     ("DELETE", "/watches/{watch_id}"): Scope.PLAN,
     ("DELETE", "/plans/{plan_id}/share/{share_id}"): Scope.PLAN,
     ("POST", "/providers/{name}/refresh"): Scope.ADMIN,
+    ("POST", "/ui/providers/{name}/refresh"): Scope.ADMIN,
     ("GET", "/chat/plans/{plan_id}"): Scope.PLAN,
 }
 UNKNOWN_PATH: Final = Scope.PLAN  # a path of no operation: a caller without a key does not learn which paths exist
-_COMPUTES: Final = frozenset({"/plan", "/estimate", "/breakeven", "/chat"})  # they change nothing unless they say so
+_COMPUTES: Final = frozenset({"/", "/plan", "/estimate", "/breakeven", "/chat"})  # they change nothing unless they say so
 
 
 def scope_of(method: str, path: str) -> Scope | None:

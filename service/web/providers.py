@@ -6,7 +6,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from service.domain.access import Scope
 from service.flows.jobs import enqueue_refresh
 from service.solver.market import FeedStatus
 from service.web.context import context_of
@@ -17,6 +16,7 @@ from service.web.site import page_router
 
 router = page_router()
 SEE_OTHER: Final = 303
+_BACK: Final = ("/ui/providers", "Providers")
 _ADVICE: Final = {
     "ok": "",
     "degraded": "Part of the last answer was refused; the last good prices stay. Read it again, or look into the log.",
@@ -46,13 +46,7 @@ def get_providers(request: Request) -> Response:
 async def post_refresh(request: Request, name: str) -> Response:
     """Puts a refresh in the queue of the refreshing process."""
     await read_form(request, writes=True)
-    caller = request.scope.get("caller")
-    if caller is not None and not caller.scope.includes(Scope.ADMIN):
-        raise PageRefusal(403, "Not for this key", "Reading a provider again takes a key of an administrator.", _BACK)
     return await run_in_threadpool(_enqueue, request, name)
-
-
-_BACK: Final = ("/ui/providers", "Providers")
 
 
 def _enqueue(request: Request, name: str) -> Response:

@@ -79,7 +79,7 @@ FILTERS: Final = {
     "flags": flags,
     "hours": or_nothing(about_hours),
     "age": or_nothing(age),
-    "percent": or_nothing(percent),
+    "percent": or_nothing(lambda share: percent(share).replace(" ", "\u00a0")),
     "words": words,
     "period": period,
     "flag": flag,
