@@ -270,7 +270,7 @@ def _tell(settings: Settings, listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     lines = (
-        f"gpuplan {VERSION}: docs at {base}/docs, prices in {settings.database_shown}",
+        f"gpuplan {VERSION}: page at {base}/, docs at {base}/docs, prices in {settings.database_shown}",
         f"Try: curl -s {base}/plan -H 'Content-Type: application/json' -d '{_EXAMPLE}'",
     )
     print(*lines, sep="\n", file=sys.stderr, flush=True)

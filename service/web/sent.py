@@ -32,7 +32,7 @@ async def read_form(request: Request, *, writes: bool) -> Sent:
             raise PageRefusal(413, "The form is too large", f"A form may have {MAX_FORM_BYTES // 1024} KiB.")
         parts.append(part)
     fields = _decoded(b"".join(parts))
-    if writes and not _has_token(request, fields):
+    if writes and not _has_proof(request, fields):
         raise PageRefusal(403, "The form was not accepted", _NOT_OURS)
     return fields
 
@@ -64,6 +64,6 @@ def _require_own_page(request: Request) -> None:
         raise PageRefusal(403, "The form was not accepted", _NOT_OURS)
 
 
-def _has_token(request: Request, fields: Sent) -> bool:
+def _has_proof(request: Request, fields: Sent) -> bool:
     kept, sent = request.cookies.get(PROOF_COOKIE, ""), first(fields, PROOF_FIELD)
     return bool(kept) and secrets.compare_digest(kept.encode(), sent.encode())
