@@ -1,6 +1,5 @@
 """Pace: how fast a job runs on a group of cards in one way, as far as it takes to compare the ways."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,8 +18,7 @@ from service.estimate.serving_load import BatchTime
 _REMEMBERED = 32_768
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(NamedTuple):
     """Machines of one card that work together. `usable_gib`: memory of one card that the job may use."""
 
     gpu: Gpu

@@ -76,7 +76,7 @@ class StepTime(NamedTuple):
 
     @property
     def bound(self) -> str:
-        return max(self._fields, key=lambda part: float(getattr(self, part)))
+        return self._fields[self.index(max(self))]
 
 
 def step_time(step: TrainStep, rates: CardRates, constants: TimeConstants = TIME) -> StepTime:
