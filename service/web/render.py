@@ -57,12 +57,12 @@ def picture(figure: Figure) -> Markup:
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """The page of a template. Every page carries the token that forms which write must send back."""
-    token = request.cookies.get(PROOF_COOKIE) or secrets.token_urlsafe(24)
-    html = _environment().get_template(template).render(path=request.url.path, token=token, **values)
+    """The page of a template. Every page carries the proof that forms which write must send back."""
+    proof = request.cookies.get(PROOF_COOKIE) or secrets.token_urlsafe(24)
+    html = _environment().get_template(template).render(path=request.url.path, proof=proof, **values)
     answer = HTMLResponse(html, status_code=status)
     answer.headers["Content-Security-Policy"] = _POLICY
     answer.headers["Cache-Control"] = "no-store"
-    if PROOF_COOKIE not in request.cookies:
-        answer.set_cookie(PROOF_COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    if request.cookies.get(PROOF_COOKIE) != proof:
+        answer.set_cookie(PROOF_COOKIE, proof, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return answer

@@ -17,7 +17,7 @@ Sent = dict[str, list[str]]
 
 
 async def read_form(request: Request, *, writes: bool) -> Sent:
-    """The fields in order. A form that writes must also bring back the token of its page.
+    """The fields in order. A form that writes must also bring back the proof of its page.
 
     Raises:
         PageRefusal: 403 (another site sent it), 413, 415, 400.
@@ -54,7 +54,7 @@ def _decoded(body: bytes) -> Sent:
 
 
 def _require_own_page(request: Request) -> None:
-    """Browsers say where a form comes from. Where they say nothing, the token alone decides."""
+    """Browsers say where a form comes from. Where they say nothing, the proof alone decides."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
         is_own = site in ("same-origin", "none")
