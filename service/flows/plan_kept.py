@@ -19,7 +19,6 @@ from service.solver.change import label_of
 from service.solver.identity import SOLVER_VERSION
 from service.solver.market import FeedStatus, Market
 from service.solver.onprem import OwnHardware
-from service.solver.policy import POLICY_VERSION
 from service.solver.pool_defaults import cost_of
 
 PLAN: Final = TypeAdapter(Plan)
@@ -117,7 +116,7 @@ def _hashes(asked: str, answer: str, plan: Plan, market: Market, own: list[dict[
         "snapshot_id": plan.prices.snapshot_id,
         "pools": _hash(pools),
         "evidence": EVIDENCE.version,
-        "policy": POLICY_VERSION,
+        "policy": market.standing.policy.version,
         "tables": tables_hash(),
         "calibration": market.calibration.version,
     }

@@ -97,6 +97,7 @@ def past_market(engine: Engine, row: Mapping[str, Any]) -> PastMarket | None:
         as_of=past.market.as_of,
         medians=past.market.medians,
         calibration=UNCALIBRATED if own_factors is None else calibration_from(own_factors),
+        standing=past.market.standing,
     )
     return replace(past, market=market)
 

@@ -17,8 +17,8 @@ from service.solver.amortize import PoolCost, breakeven_utilization, useful_usd_
 from service.solver.burst import Floats, demand_of_mean_and_peak
 from service.solver.draws import REPORT_DRAWS, Draws, draws_of
 from service.solver.mix import own_and_burst
-from service.solver.pool_lines import monthly_lines
 from service.solver.pool_defaults import cost_of
+from service.solver.pool_lines import monthly_lines
 from service.solver.uncertainty import payback_months_of, purchase_of
 from service.solver.weigh import NAMED, npv_of, outcome_of, ranges_of, shown_months, swings_of, switching_of
 from service.solver.words import about_usd, percent

@@ -64,7 +64,12 @@ def mask_of(market: Market, constraints: Constraints, data_class: DataSensitivit
     """The mask of all groups for one request."""
     groups, paces, lanes = market.groups, market.groups.paces, market.groups.lanes
     ages = tuple(age_of(market, source, now) for source in groups.sources)
-    asked = Asked(data_class, constraints.regimes, constraints.min_isolation, constraints.residency)
+    standing = market.standing
+    registered = tuple(standing.acceptances[name] for name in constraints.accept if name in standing.acceptances)
+    asked = Asked(
+        data_class, constraints.regimes, constraints.min_isolation, constraints.residency, standing.policy, constraints.accept,
+        registered,
+    )  # fmt: skip
     judged = judge_sellers(groups.sellers, asked, now.date())
     kind = np.minimum(_kind_reasons(groups.kinds, constraints.gpus, constraints.arch), pricing.shapes.reason)
     pace = kind[paces.kind]

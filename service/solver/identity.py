@@ -8,7 +8,6 @@ from typing import Final
 from providers.evidence import EVIDENCE
 from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
 from service.solver.market import Market
-from service.solver.policy import POLICY_VERSION
 
 SOLVER_VERSION: Final = "1"
 _NOT_DECIDING: Final = frozenset({"save", "fields", "evaluated_at", "as_of"})  # they do not change what is answered
@@ -28,7 +27,7 @@ def plan_id(
         data_class.value,
         *(pool.model_dump_json() for pool in pools),
         EVIDENCE.version,
-        POLICY_VERSION,
+        market.standing.policy.version,
         SOLVER_VERSION,
         market.calibration.version,
         evaluated_at.isoformat(),

@@ -19,6 +19,7 @@ from service.solver.columns import Bools, FeedColumns, Ints, pack_offers, unpack
 from service.solver.groups import FeedGroups, groups_of, split_by
 from service.solver.listing import OfferFilter, Sort, select
 from service.solver.merge import merged, region_class
+from service.solver.standing import NOTHING_ELSE, Standing
 from service.solver.suspect import suspect_rows
 from service.solver.tables import GroupTable, MedianKey, PriceMedian
 
@@ -74,6 +75,7 @@ class Market:
     as_of: datetime | None
     medians: Mapping[MedianKey, PriceMedian]
     calibration: Calibration = UNCALIBRATED  # the user's own factors on our estimates
+    standing: Standing = NOTHING_ELSE  # policy, acceptances and measured use
 
     @classmethod
     def build(
@@ -85,6 +87,7 @@ class Market:
         as_of: datetime | None,
         medians: Mapping[MedianKey, PriceMedian] | None = None,
         calibration: Calibration = UNCALIBRATED,
+        standing: Standing = NOTHING_ELSE,
     ) -> "Market":
         """The market of these feeds; feeds whose columns are the same objects as before are not grouped again."""
         names = tuple(sorted(feeds))
@@ -106,6 +109,7 @@ class Market:
             as_of=as_of,
             medians=medians or {},
             calibration=calibration,
+            standing=standing,
         )
 
     @property

@@ -7,7 +7,6 @@ from service.domain.request import Constraints, DataSensitivity
 from service.solver.candidates import Found
 from service.solver.eligible import Mask
 from service.solver.pick import Rows, cheapest
-from service.solver.policy import POLICY_VERSION
 from service.solver.pricing import Pricing
 from service.solver.words import about_usd, usd
 
@@ -33,15 +32,18 @@ def policy_price(
         )
     difference = None if blocked is None or side is None else round(side.usd_per_hour - blocked.usd_per_hour, 6)
     dearer = None if allowed is None or blocked_usd is None else allowed.cost.ranking_usd - blocked_usd
-    reason = _reason(data_class, blocked, side, dearer, pricing.work.ranking_period.replace("_", " "))
-    if constraints.accept:
-        reason += " The acceptances named are not registered here and admit nothing."
+    version = mask.judged.policy_version
+    reason = _reason(version, data_class, blocked, side, dearer, pricing.work.ranking_period.replace("_", " "))
+    if mask.judged.acceptances:
+        reason += f" Acceptances that count: {', '.join(mask.judged.acceptances)}."
+    if mask.judged.not_counted:
+        reason += f" Not registered here or out of date, so that they admit nothing: {', '.join(mask.judged.not_counted)}."
     return PolicyPrice(
         best_blocked=blocked,
         best_allowed=side,
         usd_per_hour_difference=difference,
         reason=reason,
-        policy_version=POLICY_VERSION,
+        policy_version=version,
     )
 
 
@@ -63,10 +65,15 @@ def _blocked(pricing: Pricing, mask: Mask, rows: Rows) -> PolicySide | None:
 
 
 def _reason(
-    data_class: DataSensitivity, blocked: PolicySide | None, allowed: PolicySide | None, dearer: float | None, period: str
+    version: str,
+    data_class: DataSensitivity,
+    blocked: PolicySide | None,
+    allowed: PolicySide | None,
+    dearer: float | None,
+    period: str,
 ) -> str:
     """What the class costs in totals of equal work: prices per hour of different cards say nothing."""
-    meets = f"Offers shown meet policy table {POLICY_VERSION} for {data_class.value} data"
+    meets = f"Offers shown meet policy table {version} for {data_class.value} data"
     if blocked is None:
         return f"{meets}; it blocks no offer that fits otherwise."
     best = f"{blocked.gpu} at {blocked.provider} {blocked.tier}, {usd(blocked.usd_per_hour)} an hour"
