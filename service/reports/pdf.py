@@ -1,0 +1,34 @@
+"""PDF: the HTML page on paper, with page numbers and the imprint on every page. It loads nothing from anywhere."""
+
+from datetime import datetime
+from typing import Any
+
+from providers.errors import OptimizerError
+from service.reports.html import html_of
+from service.reports.model import Report
+
+
+class ForeignAsset(OptimizerError):
+    """The page names something to load, which a report never does."""
+
+    code = "foreign-asset"
+
+
+def render(report: Report) -> bytes:
+    """The PDF; the same report gives the same bytes."""
+    from weasyprint import HTML  # the layout engine takes a second to load
+
+    document = HTML(string=html_of(report), url_fetcher=_refuse, media_type="print").render()
+    document.metadata.title = report.title
+    document.metadata.created = _stamp(report.stamp)
+    document.metadata.modified = _stamp(report.stamp)
+    made: bytes = document.write_pdf(pdf_identifier=report.input_hash.encode(), pdf_tags=True)
+    return made
+
+
+def _stamp(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _refuse(*_: Any, **__: Any) -> dict[str, Any]:
+    raise ForeignAsset("a report loads nothing")
