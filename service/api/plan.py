@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.body import read_json
+from service.api.chat import caller_key
 from service.api.context import Context, context_of
 from service.api.model_names import with_model
 from service.api.once import KEY_PROBLEMS, IdempotencyKey, answered_once
@@ -45,7 +46,9 @@ async def post_plan(request: Request, idempotency_key: IdempotencyKey = None) ->
         )
         return Response(plan_json(plan, asked), media_type="application/json", headers={"Cache-Control": "no-store"})
     answer = partial(_answer, context, asked, now)
-    return await run_in_threadpool(answered_once, context, "POST /plan", idempotency_key, asked, answer)
+    request.scope["changes"] = asked.save is not None  # for the audit log
+    route = f"POST /plan {caller_key(request)}"  # another caller's key is another key
+    return await run_in_threadpool(answered_once, context, route, idempotency_key, asked, answer)
 
 
 def _answer(context: Context, asked: PlanRequest, now: datetime) -> Answered:

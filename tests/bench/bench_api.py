@@ -39,7 +39,19 @@ def body(tokens, pool):
     return json.dumps(asked).encode()
 
 
-def serve(port, offers, ready, pool):
+def guarded(key):
+    """Access that asks for one key, as a server beyond loopback has it."""
+    from service.api.access import Access
+    from service.api.limits import RateLimits
+    from service.domain.access import ApiKey, Scope
+    from service.flows.keys import digest_of, key_id_of
+
+    known = ApiKey(key_id=key_id_of(key), name="bench", scope=Scope.PLAN, digest=digest_of(key), created_at=NOW)
+    limits = RateLimits(per_key="100000000/minute", per_address="100000000/minute")
+    return Access(keys=lambda: {known.key_id: known}, clock=lambda: NOW, always=True, note_use=str, limits=limits)
+
+
+def serve(port, offers, ready, pool, key):
     """The server process: the real app on a market of this size, and the endpoint it is compared with."""
     import logging
 
@@ -71,7 +83,10 @@ def serve(port, offers, ready, pool):
     )
     del sold  # a server that reads packed columns holds no Offer objects
     settle()
-    app = create_app(Context(clock=lambda: NOW, market=lambda: market, engine=make_engine("sqlite://"), metrics=Metrics()))
+    access = {"access": guarded(key)} if key else {}
+    app = create_app(
+        Context(clock=lambda: NOW, market=lambda: market, engine=make_engine("sqlite://"), metrics=Metrics(), **access)
+    )
     asked = parse_json(body(50_000_000, pool), PlanRequest)
     plan = make_plan(asked, market, now=NOW, pools={}, default_sensitivity=DataSensitivity.INTERNAL)
     constant = plan_json(plan, asked)
@@ -90,13 +105,15 @@ def serve(port, offers, ready, pool):
 class Connection:
     """One kept-alive connection that posts and reads whole answers."""
 
-    def __init__(self, port):
+    def __init__(self, port, key=None):
+        self.auth = f"Authorization: Bearer {key}\r\n" if key else ""
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.reader = self.socket.makefile("rb")
 
     def post(self, path, content):
-        head = f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        length = f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: bench\r\n{self.auth}{length}\r\n"
         self.socket.sendall(head.encode() + content)
         status = int(self.reader.readline().split()[1])
         length = 0
@@ -138,16 +155,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connections", type=int, default=4)
     parser.add_argument("--pool", action="store_true", help="with own hardware to buy")
+    parser.add_argument("--key", action="store_true", help="with an API key, limits and their headers")
     options = parser.parse_args()
+    key = f"gpk_{'0' * 12}_{'b' * 43}" if options.key else None
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     ready = multiprocessing.Event()
-    server = multiprocessing.Process(target=serve, args=(port, options.offers, ready, options.pool), daemon=True)
+    server = multiprocessing.Process(target=serve, args=(port, options.offers, ready, options.pool, key), daemon=True)
     server.start()
     ready.wait(120)
     time.sleep(1.0)
-    connections = [Connection(port) for _ in range(options.connections)]
+    connections = [Connection(port, key) for _ in range(options.connections)]
     each = options.requests // options.rounds
     bodies = [body(50_000_000 + number, options.pool) for number in range((options.rounds + 1) * each)]
     found = {"/plan": [], "/bench/constant": []}
