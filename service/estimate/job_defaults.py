@@ -50,6 +50,8 @@ def job_shape(workload: Workload, calibration: Calibration = UNCALIBRATED) -> tu
     defaults = _Defaults(list(assumed))
     job = _training(workload, model, defaults) if workload.task is Task.TRAIN else _serving(workload, model, defaults)
     check_job(job)
+    if calibration is UNCALIBRATED:
+        return job, tuple(defaults.listed)
     return replace(job, calibration=calibration), (*defaults.listed, *calibration.assumptions(job.framework))
 
 
