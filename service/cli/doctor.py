@@ -25,9 +25,12 @@ class Finding:
     advice: str = ""
 
 
-def doctor(json_: Annotated[bool, typer.Option("--json", help="The findings on stdout as JSON.")] = False) -> int:
+def doctor(
+    json_: Annotated[bool, typer.Option("--json", help="The findings on stdout as JSON.")] = False,
+    db: Annotated[bool, typer.Option("--db", help="Also read the whole database and check its invariants.")] = False,
+) -> int:
     """Check settings, database, providers and credentials (which are never printed)."""
-    findings = list(_findings())
+    findings = list(_findings(with_invariants=db))
     if json_:
         import json
         from dataclasses import asdict
@@ -38,7 +41,7 @@ def doctor(json_: Annotated[bool, typer.Option("--json", help="The findings on s
     return OUR_ERROR if any(one.verdict == FAULT for one in findings) else FOUND
 
 
-def _findings() -> Iterator[Finding]:
+def _findings(*, with_invariants: bool = False) -> Iterator[Finding]:
     from service.cli.settings import settings_with
 
     yield Finding("python", GOOD, sys.version.split()[0])
@@ -49,6 +52,8 @@ def _findings() -> Iterator[Finding]:
         return
     yield Finding("settings", GOOD, f"binds {settings.host}:{settings.port}, data class {settings.default_sensitivity}")
     yield from _database(settings)
+    if with_invariants:
+        yield from _invariants(settings)
     yield from _providers(settings)
 
 
@@ -80,6 +85,32 @@ def _database(settings: "Settings") -> Iterator[Finding]:
         f"{settings.database_shown}: {market.offers:,} offers, {as_of}",
         "" if market.offers else "gpuplan refresh",
     )
+
+
+def _invariants(settings: "Settings") -> Iterator[Finding]:
+    from service.cli.market import is_absent
+    from service.flows.invariants import broken_invariants
+    from service.store.engine import make_engine
+
+    if is_absent(settings.database_url):
+        return
+    engine = make_engine(settings.database_url)
+    try:
+        broken = broken_invariants(engine)
+    except Exception as error:  # noqa: BLE001 - a file that is no database raises whatever the driver has
+        yield Finding("invariants", FAULT, f"cannot be checked ({type(error).__name__})", "restore a backup: gpuplan restore")
+        return
+    finally:
+        engine.dispose()
+    for one in broken:
+        yield Finding(
+            "invariants",
+            FAULT,
+            f"{one.invariant}: broken {one.count:,} times, at {one.example}",
+            "restore a backup: gpuplan restore",
+        )
+    if not broken:
+        yield Finding("invariants", GOOD, "every interval, blob, count and version agrees")
 
 
 def _providers(settings: "Settings") -> Iterator[Finding]:

@@ -127,6 +127,14 @@ def drop_history_months(connection: Connection, *, before: datetime) -> int:
     return int(connection.execute(delete(_HISTORY).where(_HISTORY.c.valid_to < first)).rowcount)
 
 
+def stored_prices(connection: Connection) -> dict[str, dict[str, int]]:
+    """Micro-dollars an hour of every open offer, by feed and offer id."""
+    found: dict[str, dict[str, int]] = {}
+    for feed, offer_id, micro in connection.execute(select(_CURRENT.c.feed, _CURRENT.c.offer_id, _CURRENT.c.micro_usd_per_hour)):
+        found.setdefault(feed, {})[offer_id] = micro
+    return found
+
+
 def offers_at(connection: Connection, instant: datetime) -> dict[str, list[Offer]]:
     """Every offer that was listed at that instant, by feed, in a stable order."""
     found: dict[str, list[Offer]] = {}
