@@ -32,6 +32,7 @@ from service.flows.model_lookup import model_lookup
 from service.flows.reference import ensure_reference_loaded
 from service.flows.saved_plans import SavedPlans
 from service.flows.snapshot import SnapshotHolder
+from service.flows.standing import keep_policy, load_policy
 from service.flows.status import FeedSetting, feed_settings
 from service.logs import configure_logs
 from service.metrics import Metrics
@@ -174,7 +175,9 @@ def pages_of(context: Context) -> WebContext:
 def open_parts(settings: Settings) -> Iterator[Parts]:
     """The database at its schema, the reference prices in it, and the first snapshot in memory."""
     engine = make_engine(settings.database_url)
+    policy = load_policy(settings.policy_path)
     prepare_database(engine)
+    keep_policy(engine, policy, now=now_utc())
     holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
     known = feed_settings(settings)
     for adapter in build_adapters(settings):

@@ -138,6 +138,7 @@ class Settings(BaseSettings):
     database_url: str = Field(default_factory=default_database_url, repr=False)
     default_sensitivity: DataSensitivity = DataSensitivity.INTERNAL
     calibration_path: Path | None = None  # written by `gpuplan calibrate`
+    policy_path: Path | None = None  # a company's own policy table, in the place of the shipped one
     huggingface: HuggingFaceSettings = HuggingFaceSettings()
     providers: ProvidersSettings = ProvidersSettings()
     chat: ChatSettings = ChatSettings()

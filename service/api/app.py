@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api import (
+    acceptances,
     assistants,
     breakeven,
     chat,
@@ -47,7 +48,7 @@ DESCRIPTION = (
     "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
 )
 _ANSWERS = (plan, launch, estimate, breakeven, offers, history, tables)
-_RESOURCES = (*_ANSWERS, plans, providers, jobs, on_prem, chat, watches, problem_pages, health, docs)
+_RESOURCES = (*_ANSWERS, plans, providers, jobs, on_prem, acceptances, chat, watches, problem_pages, health, docs)
 
 
 def create_app(context: Context) -> FastAPI:

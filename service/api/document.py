@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from service.api.problems import Problem
 from service.api.scopes import SECURITY_SCHEMES, security_of
+from service.domain.acceptance import Acceptance
 from service.domain.breakeven import BreakevenRequest
 from service.domain.chat import ChatRequest
 from service.domain.estimation import EstimateRequest
@@ -20,7 +21,8 @@ from service.domain.watch import WatchRequest
 
 REF: Final = "#/components/schemas/{model}"
 BODIES: Final[tuple[type[BaseModel], ...]] = (
-    PlanRequest, EstimateRequest, BreakevenRequest, OnPremPool, ChatRequest, WatchRequest, PlanStateChange, ShareRequest,
+    PlanRequest, EstimateRequest, BreakevenRequest, OnPremPool, Acceptance, ChatRequest, WatchRequest, PlanStateChange,
+    ShareRequest,
 )  # fmt: skip
 TAGS: Final = {
     "plan": "Where is it cheapest to run, and why.",
@@ -29,6 +31,7 @@ TAGS: Final = {
     "tables": "The GPUs and models that are known.",
     "providers": "Where prices come from and how old they are.",
     "on-prem": "Your own hardware.",
+    "acceptances": "Documents on file that admit a provider's tier.",
     "chat": "The same answers to one line of text.",
     "watches": "Be told when prices or verdicts change.",
     "service": "The service itself.",

@@ -23,7 +23,7 @@ from service.flows.idempotency import KeyReused, KeyRunning
 from service.flows.pools import PoolChanged, VersionNotTold
 from service.flows.saved_plans import PlanConflict
 from service.flows.watches import UnknownWatch
-from service.store.errors import UnknownJob, UnknownPlan, UnknownPool, UnknownReport, UnknownShare
+from service.store.errors import UnknownAcceptance, UnknownJob, UnknownPlan, UnknownPool, UnknownReport, UnknownShare
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20  # a body of a megabyte can hold 100,000 unknown fields: the first are enough to mend it
@@ -143,6 +143,7 @@ _CODE_OF: tuple[tuple[type[OptimizerError], str], ...] = (
     (ProviderError, "provider-error"),
     (UnknownJob, "not-found"),
     (UnknownPool, "not-found"),
+    (UnknownAcceptance, "not-found"),
     (UnknownWatch, "not-found"),
     (UnknownPlan, "not-found"),
     (UnknownShare, "not-found"),

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from service.cli import (
+    accept,
     ask,
     breakeven,
     calibrate,
@@ -19,6 +20,7 @@ from service.cli import (
     offers,
     openapi,
     plan,
+    policy,
     record,
     refresh,
     serve,
@@ -56,6 +58,8 @@ evaluate.app.command("tco")(evaluate_decision.tco)
 evaluate.app.command("spot")(evaluate_decision.spot)
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(keys.app, name="keys")
+app.add_typer(accept.app, name="accept")
+app.add_typer(policy.app, name="policy")
 app.command("calibrate")(calibrate.calibrate)
 app.command("measure")(measure.measure)
 app.command("openapi")(openapi.openapi)

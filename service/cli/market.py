@@ -53,7 +53,7 @@ class LocalMarket:
         calibration = guarded(lambda: load_calibration(self._settings.calibration_path))
         self._snapshot: Snapshot
         if is_absent(self._settings.database_url):
-            self._snapshot = _shipped_prices(self._now, calibration)
+            self._snapshot = self._under_own_policy(_shipped_prices(self._now, calibration))
             return
         try:
             self._snapshot = guarded(
@@ -67,6 +67,19 @@ class LocalMarket:
             )
         except SchemaOutdated as error:
             raise CommandError(str(error), hint="gpuplan refresh brings the database to this version and reads prices") from error
+        self._snapshot = self._under_own_policy(self._snapshot)
+
+    def _under_own_policy(self, snapshot: "Snapshot") -> "Snapshot":
+        """The snapshot under the policy that the setting names; without one, under the stored policy."""
+        from dataclasses import replace
+
+        from service.flows.standing import load_policy
+
+        if self._settings.policy_path is None:
+            return snapshot
+        policy = guarded(lambda: load_policy(self._settings.policy_path))
+        standing = replace(snapshot.market.standing, policy=policy)
+        return replace(snapshot, market=replace(snapshot.market, standing=standing))
 
     @property
     def snapshot(self) -> "Snapshot":

@@ -10,12 +10,14 @@ from service.domain.request import OnPremPool
 from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.flows.medians import medians_until
 from service.flows.snapshot import snapshot_id
+from service.flows.standing import standing_of
 from service.flows.status import FeedSetting
 from service.solver.columns import columns_of
 from service.solver.market import FeedStatus, Market
 from service.store import feeds, prices
 from service.store.engine import reading
 from service.store.pools import pools_at
+from service.store.standing import entries_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,7 @@ def load_market_at(
         medians = {} if version.medians_for is None else medians_until(connection, version.medians_for)
         statuses = _statuses(connection, max(instant, evaluated_at or instant), known)
         pools = pools_at(connection, instant)
+        standing = standing_of(entries_at(connection, instant))
     left_out = {name for name, setting in known.items() if not setting.enabled}
     market = Market.build(
         {feed: columns_of(listed) for feed, listed in offers.items() if feed not in left_out},
@@ -55,6 +58,7 @@ def load_market_at(
         as_of=version.changed_at,
         medians=medians,
         calibration=calibration,
+        standing=standing,
     )
     return PastMarket(market=market, pools=pools)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from service.domain.access import ApiKey
 from service.domain.request import OnPremPool
 from service.estimate.calibration import UNCALIBRATED, Calibration
+from service.flows.standing import standing_of
 from service.flows.status import FeedSetting, statuses_of
 from service.solver.columns import FeedColumns, unpack
 from service.solver.market import FeedStatus, Market
@@ -65,6 +66,7 @@ def build_snapshot(
             as_of=stored.at.changed_at,
             medians=_medians(stored.medians),
             calibration=calibration,
+            standing=standing_of(stored.standing),
         )
     pools = {name: OnPremPool.model_validate(pool, strict=False) for name, pool in stored.pools.items()}
     versions = {feed: stored.packed_versions[feed] for feed in columns}

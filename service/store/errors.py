@@ -33,6 +33,12 @@ class UnknownPool(OptimizerError):
     code = "unknown-pool"
 
 
+class UnknownAcceptance(OptimizerError):
+    """No registered acceptance has this name."""
+
+    code = "unknown-acceptance"
+
+
 class UnknownPlan(OptimizerError):
     """No saved plan has this id."""
 

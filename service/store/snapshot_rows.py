@@ -42,6 +42,7 @@ class StoredMarket:
     packed: Mapping[str, bytes]
     medians: tuple[tuple[Any, ...], ...]  # provider, gpu, capacity type, region class, USD, low, high, days
     pools: Mapping[str, Mapping[str, Any]]
+    standing: tuple[tuple[str, str, Mapping[str, Any]], ...]  # kind, name, content
     keys: Mapping[str, ApiKey]  # every API key by its public part
 
 
@@ -116,8 +117,12 @@ def _read(connection: Any, cursor: Any, known: Mapping[str, int], mark: str) -> 
     medians = tuple(tuple(row) for row in cursor.fetchall())
     cursor.execute("SELECT name, pool FROM on_prem_pools WHERE valid_to IS NULL")
     pools = {name: _json(pool) for name, pool in cursor.fetchall()}
-    keys = _keys(cursor)
-    return StoredMarket(at=at, states=states, packed_versions=versions, packed=packed, medians=medians, pools=pools, keys=keys)
+    cursor.execute("SELECT kind, name, content FROM standing WHERE valid_to IS NULL ORDER BY kind, name")
+    standing = tuple((kind, name, _json(content)) for kind, name, content in cursor.fetchall())
+    return StoredMarket(
+        at=at, states=states, packed_versions=versions, packed=packed, medians=medians, pools=pools, standing=standing,
+        keys=_keys(cursor),
+    )  # fmt: skip
 
 
 def _keys(cursor: Any) -> dict[str, ApiKey]:

@@ -19,6 +19,10 @@ POOL = {
     "gpu": "H100 SXM", "gpus_per_node": 8, "nodes": 2, "mode": "buy", "capex_usd_per_node": 275000, "country": "DE",
     "electricity_usd_per_kwh": 0.22,
 }  # fmt: skip
+ACCEPTANCE = {
+    "provider": "lambda", "tier": "on-demand", "attestation": "soc2_type2", "document": "compliance share, report of May 2026",
+    "approver": "Ada Lovelace", "accepted_on": "2026-01-15", "expires_on": "2027-01-14",
+}  # fmt: skip
 REQUESTS = {
     "makePlan": {
         "workload": {
@@ -44,6 +48,7 @@ REQUESTS = {
         "scenarios": [{"name": "price war", "cloud_price_factor": 0.7}],
     },
     "putPool": POOL,
+    "putAcceptance": ACCEPTANCE,
     "makeChatAnswer": {"text": "cheapest 8b qlora 50M tokens under $30/h"},
     "makeWatch": {
         "price": {"gpu": "H100", "max_usd_per_gpu_hour": 2.0, "residency": ["EU"]},
@@ -66,7 +71,9 @@ def example_client(small, engine):
     from starlette.testclient import TestClient
 
     from service.api.app import create_app
+    from service.domain.acceptance import Acceptance
     from service.domain.request import OnPremPool, PlanRequest
+    from service.flows.acceptances import put_acceptance
     from service.flows.pools import put_pool
     from service.store.engine import writing
     from service.store.prices import apply_difference, difference
@@ -77,6 +84,8 @@ def example_client(small, engine):
     put_pool(
         engine, OnPremPool.model_validate_json(json.dumps({**POOL, "name": "dc1"})), seen=None, must_be_new=True, now=small.NOW
     )
+    named = Acceptance.model_validate_json(json.dumps({**ACCEPTANCE, "name": "lambda-soc2-2026"}))
+    put_acceptance(engine, named, seen=None, must_be_new=True, now=small.NOW)
     with writing(engine) as connection:
         queued = {"job_id": JOB_ID, "kind": "refresh", "subject": "reference", "status": "queued", "created_at": small.NOW}
         connection.execute(insert(Job.__table__).values(**queued, accept=False, progress=0.0))
@@ -130,6 +139,8 @@ def call(client, path, method, operation):
     """Sends an operation's example as the document tells it."""
     if operation["operationId"] == "putPool":
         client.delete("/on-prem/dc1", headers={"If-Match": "*"})
+    if operation["operationId"] == "putAcceptance":
+        client.delete("/acceptances/lambda-soc2-2026", headers={"If-Match": "*"})
     headers = {}
     for one in operation.get("parameters", []):
         examples = one["schema"].get("examples")

@@ -8,7 +8,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 from sqlmodel import SQLModel
 
-from service.store import idempotency, keys, plans, reports, tables, watches
+from service.store import idempotency, keys, plans, reports, standing, tables, watches
 from service.store.engine import make_engine, writing
 from service.store.errors import SchemaOutdated, SchemaTooNew
 from service.store.revision import HEAD_REVISION
@@ -30,6 +30,7 @@ def test_up_down_up_leaves_the_same_schema(empty_database_url):
 def test_migrations_make_what_the_tables_say(engine):
     rows = (
         tables.CurrentPrice, watches.WatchRow, plans.SavedPlanRow, idempotency.IdempotencyKey, reports.ReportRow, keys.ApiKeyRow,
+        standing.StandingRow,
     )  # fmt: skip
     assert {row.__tablename__ for row in rows} <= SQLModel.metadata.tables.keys()
     with engine.connect() as connection:
