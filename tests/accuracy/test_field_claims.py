@@ -144,13 +144,13 @@ def test_every_case_of_the_table_is_judged_with_a_figure():
 
 
 def verdict(found: Estimate, fields: dict) -> str:
-    """true, or by how many GiB a GPU it misses and the least change that would make it true."""
+    """true, or by how many GiB a GPU it misses and the least change with which it would fit."""
     if found.fits:
         return f"true ({found.vram.headroom_gib:.1f} GiB left, {found.strategy})"
     job, _ = job_shape(Workload.model_validate_json(json.dumps({"tokens": 1e6, "sequence_length": 2048} | fields)))
     ways = ways_for(job, gpu_count=int(found.gpu_count), nodes=found.nodes)
     change = next(iter(changes_that_fit(job, ways, usable_gib=found.vram.usable_gib)), None)
-    with_change = f"; true with {' and '.join(change.settings)}" if change else ""
+    with_change = f"; would fit with {' and '.join(change.settings)}" if change else ""
     return f"misses by {found.shortfall_gib:.1f} GiB a GPU{with_change}"
 
 
