@@ -7,6 +7,7 @@ import typer
 from service.cli import (
     accept,
     ask,
+    backup,
     breakeven,
     calibrate,
     check_gpu,
@@ -54,6 +55,8 @@ app.command("check-gpu")(check_gpu.check_gpu)
 app.command("serve")(serve.serve)
 app.command("worker")(serve.worker)
 app.command("doctor")(doctor.doctor)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
 evaluate.app.command("tco")(evaluate_decision.tco)
 evaluate.app.command("spot")(evaluate_decision.spot)
 app.add_typer(evaluate.app, name="evaluate")
