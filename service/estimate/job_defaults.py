@@ -1,6 +1,8 @@
 """The job of a workload: every default filled in, and listed with its source."""
 
 from dataclasses import replace
+from functools import lru_cache
+from operator import attrgetter
 from typing import TypeVar
 
 from providers.errors import InvalidInput
@@ -40,10 +42,45 @@ _LORA_RANK = 16
 def job_shape(workload: Workload, calibration: Calibration = UNCALIBRATED) -> tuple[JobShape, tuple[Assumption, ...]]:
     """The job of a train or infer workload, and every default and calibrated factor that it took.
 
+    Workloads that differ only in their amount of work share one.
+
     Raises:
         InvalidInput: the combination cannot be (its pointer says which field, `allowed` what would do).
         UnknownModel: see find_model.
     """
+    if isinstance(workload.model, dict):  # no key: a model's whole configuration
+        return _made(workload, calibration)
+    return _kept(_Deciding(workload, _deciding(workload)), calibration)
+
+
+_AMOUNTS = frozenset(
+    {"name", "tokens", "examples", "epochs", "mean_tokens", "requests_per_second", "min_replicas", "max_replicas", "vram_gib",
+     "gpu_count", "gpu_hours", "data", "checkpoint"}
+)  # fmt: skip
+_deciding = attrgetter(*(name for name in Workload.model_fields if name not in _AMOUNTS))
+
+
+class _Deciding:
+    """A workload that equals every other with the same fields but its amounts."""
+
+    __slots__ = ("key", "workload")
+
+    def __init__(self, workload: Workload, key: tuple[object, ...]) -> None:
+        self.workload, self.key = workload, key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Deciding) and self.key == other.key
+
+
+@lru_cache(maxsize=512)
+def _kept(deciding: _Deciding, calibration: Calibration) -> tuple[JobShape, tuple[Assumption, ...]]:
+    return _made(deciding.workload, calibration)
+
+
+def _made(workload: Workload, calibration: Calibration) -> tuple[JobShape, tuple[Assumption, ...]]:
     if workload.task is Task.RAW:
         raise InvalidInput("a raw workload states its need: there is nothing to estimate", pointer="/workload/task")
     model, assumed = resolve_model(workload.model)

@@ -6,11 +6,12 @@ from typing import Final
 import numpy as np
 
 from service.domain.request import Constraints
-from service.solver.columns import Array, Bools, Floats, Ints
+from service.solver.columns import Array, Bools, Floats
 from service.solver.eligible import Mask
 from service.solver.pick import Candidates, rows_under
 from service.solver.pricing import Pricing
-from service.solver.reasons import CODE, PASS, REASONS
+from service.solver.reasons import CODE
+from service.solver.sieve import Passing
 
 _ROUNDING: Final = 1e-12  # a price equal to its cap is within it
 
@@ -27,38 +28,36 @@ class Found:
 
 def find(pricing: Pricing, mask: Mask, constraints: Constraints) -> Found:
     """Prices every group that passes all but the class of the data, and counts the rest."""
-    groups = pricing.groups
-    reason = np.minimum(mask.other, mask.policy)
-    counted = np.bincount(reason, weights=groups.size_float, minlength=len(REASONS))[: len(REASONS)]
-    left_out: list[int] = counted.astype(np.int64).tolist()
-    allowed = _priced_at(pricing, np.flatnonzero(reason == PASS), mask.rows)
-    blocked = _priced_at(pricing, np.flatnonzero((reason != PASS) & (mask.other == PASS)), mask.rows)
+    sieve = mask.sieve
+    left_out = list(sieve.left_out)
+    allowed = _priced(pricing, sieve.allowed, mask.rows)
+    blocked = _priced(pricing, sieve.blocked, mask.rows)
     if mask.rows is not None or capped(constraints):
         allowed, fallen = _under_caps(pricing, constraints, allowed, mask)
         for code, count in fallen.items():
             left_out[code] += count
         blocked, _ = _under_caps(pricing, constraints, blocked, mask)
-    return Found(allowed=allowed, blocked=blocked, left_out=left_out, first_reason=reason)
+    return Found(allowed=allowed, blocked=blocked, left_out=left_out, first_reason=sieve.reason)
 
 
-def _priced_at(pricing: Pricing, at: Ints, rows: Bools | None) -> Candidates:
-    """The groups `at` with the cost of a run as slope x price + offset."""
-    groups, hours = pricing.groups, pricing.mid
-    slope, offset = pricing.billed_machine_hours[groups.pace[at]], np.zeros(len(at))
+def _priced(pricing: Pricing, passing: Passing, rows: Bools | None) -> Candidates:
+    """The groups that pass with the cost of a run as slope x price + offset."""
+    groups, hours, at = pricing.groups, pricing.mid, passing.at
+    slope, offset = pricing.billed_machine_hours[passing.pace], passing.nothing
     if pricing.has_extras:
-        price = pricing.price_used(at, groups.usd_per_hour[at])
+        price = pricing.price_used(at, passing.usd_per_hour)
         extras = pricing.extras(at, price, hours)
         offset = offset + extras.usd
         if extras.commitment_usd is not None:  # a part of it follows the price
-            fixed = pricing.extras(at, np.zeros(len(at)), hours)
+            fixed = pricing.extras(at, passing.nothing, hours)
             per_usd = (offset - fixed.usd) / np.where(price > 0, price, 1.0)  # a free tier has no commitment
-            slope, offset = slope + per_usd, fixed.usd + np.zeros(len(at))
+            slope, offset = slope + per_usd, fixed.usd + passing.nothing
     if pricing.use_medians:
         on_median = pricing.on_median(at)
-        price = pricing.price_used(at, groups.usd_per_hour[at])
+        price = pricing.price_used(at, passing.usd_per_hour)
         offset = np.where(on_median, slope * price + offset, offset)
         slope = np.where(on_median, 0.0, slope)
-    return Candidates(groups=groups, at=at, slope=slope, offset=offset, counts=groups.size[at], in_region=rows)
+    return Candidates(groups=groups, passing=passing, slope=slope, offset=offset, counts=passing.size, in_region=rows)
 
 
 def _under_caps(pricing: Pricing, constraints: Constraints, found: Candidates, mask: Mask) -> tuple[Candidates, dict[int, int]]:
@@ -80,7 +79,7 @@ def _under_caps(pricing: Pricing, constraints: Constraints, found: Candidates, m
         cap = np.minimum(cap, most)
         steps.append(("max_usd_total", cap))
     fallen = {}
-    for name, rows in mask.cuts:
+    for name, rows in mask.sieve.cuts:
         kept = rows_under(groups, at, np.full(len(at), np.inf), rows)
         fallen[CODE[name]] = int((counts - kept).sum())
         counts = kept

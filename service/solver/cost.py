@@ -35,7 +35,10 @@ class JobTerms:
 
 @dataclass(frozen=True, eq=False)
 class Hours:
-    """Per pace, of one run: useful hours, machines paid for at once (in the mean), paid and billed hours of each."""
+    """Of one run at each pace: useful hours, machines paid for at once (in the mean), paid and billed hours of each.
+
+    The last axis is the pace; before it may stand the ends and the middle of the range of the useful hours.
+    """
 
     useful: Floats
     machines: Floats
@@ -47,32 +50,37 @@ class Hours:
     waits: Floats  # hours a run stands still until a new week's quota
     over_limit: Bools  # it cannot be done within the sessions and the quota
 
+    def side(self, number: int) -> "Hours":
+        """One of low, mid and high."""
+        return Hours(
+            self.useful[number], self.machines[number], self.paid[number], self.billed[number], self.stops[number],
+            self.endless[number], self.sessions[number], self.waits[number], self.over_limit[number],
+        )  # fmt: skip
+
 
 def hours_of(paces: Paces, useful: Floats, machines: Floats, job: JobTerms) -> Hours:
-    """The hours of a run on every pace."""
-    paid, stops, endless = useful.copy(), np.zeros(len(useful)), np.zeros(len(useful), dtype=np.bool_)
+    """The hours of a run on every pace, for each row of useful hours and machines."""
+    paid, stops, endless = useful.copy(), np.zeros(useful.shape), np.zeros(useful.shape, dtype=np.bool_)
     at = paces.stops
     if len(at):
         mean = paces.hours_between_stops[at]
-        gang = mean if job.is_service else mean / machines[at]  # a replica is restarted alone, a cluster as a whole
-        paid[at] = _paid(useful[at], gang, job)
-        stops[at] = paid[at] / gang
+        gang = mean if job.is_service else mean / machines[..., at]  # a replica is restarted alone, a cluster as a whole
+        work = useful[..., at]
+        paid[..., at] = again = _paid(work, gang, job)
+        stops[..., at] = again / gang
         if not job.is_service and not job.resumes:
-            endless[at] = useful[at] > LONGEST_TRY * gang
-    sessions, waits, over_limit = (
-        np.ones(len(useful), dtype=np.int64),
-        np.zeros(len(useful)),
-        np.zeros(len(useful), dtype=np.bool_),
-    )
-    for one in paces.limited.tolist():
-        if (split := _split(paces, one, float(useful[one]), job)) is None:
-            over_limit[one] = True
+            endless[..., at] = work > LONGEST_TRY * gang
+    sessions, waits = np.ones(useful.shape, dtype=np.int64), np.zeros(useful.shape)
+    over_limit = np.zeros(useful.shape, dtype=np.bool_)
+    for place in ((*side, one) for one in paces.limited.tolist() for side in np.ndindex(useful.shape[:-1])):
+        if (split := _split(paces, place[-1], float(useful[place]), job)) is None:
+            over_limit[place] = True
             continue
-        sessions[one] = split.count
-        waits[one] = split.wall_hours - (job.setup_hours + useful[one] + split.extra_hours)
-        paid[one] += split.extra_hours
+        sessions[place] = split.count
+        waits[place] = split.wall_hours - (job.setup_hours + useful[place] + split.extra_hours)
+        paid[place] += split.extra_hours
     held, step = paid + job.setup_hours, paces.increment_hours
-    billed = np.maximum(held, np.ceil(held / np.where(step > 0, step, np.inf) - _ROUNDING) * step)
+    billed = np.maximum(held, np.ceil(held / paces.step_or_never - _ROUNDING) * step)
     return Hours(
         useful=useful, machines=machines, paid=paid, billed=billed, stops=stops, endless=endless, sessions=sessions, waits=waits,
         over_limit=over_limit,

@@ -7,8 +7,9 @@ best offer that only policy blocks is the price of the policy.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
-from functools import lru_cache
+from datetime import date, datetime
+from functools import lru_cache, partial
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -16,13 +17,15 @@ import numpy as np
 from providers.errors import InvalidInput
 from providers.gpus import select_gpus
 from service.domain.request import Constraints, DataSensitivity, MinAvailability
+from service.solver.ages import Age, ages_of
 from service.solver.columns import Array, Bools
 from service.solver.market import Market
 from service.solver.market_tiers import market_of
 from service.solver.policy import Asked, Judged, judge_sellers, regions_asked
 from service.solver.pricing import Pricing
-from service.solver.quotas import Quotas, quotas_of
+from service.solver.quotas import quotas_of
 from service.solver.reasons import CODE, PASS
+from service.solver.sieve import Sieve, sieve_of
 from service.solver.tables import GroupTable, Kinds, Source, Terms
 
 _HOURLY: Final = frozenset({"on_demand", "spot", "reserved", "free_tier"})
@@ -35,53 +38,72 @@ _STOCK: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """Per group the reason of the data's class, and the first of all others but price caps; PASS: none."""
+    """What keeps groups and rows out of one request, and how old its prices are."""
 
-    other: Array
-    policy: Array
-    judged: Judged  # per seller
-    ages: tuple["Age", ...]  # per source
-    cuts: tuple[tuple[str, Bools], ...]  # reason, and per row along GroupTable.row what it and those before it leave
-    quotas: Quotas | None  # None: none are stated
+    sieve: Sieve
+    ages: tuple[Age, ...]  # per source
 
     @property
     def rows(self) -> Bools | None:
         """Per row along GroupTable.row, what all cuts leave; None: all rows of a group are alike."""
-        return self.cuts[-1][1] if self.cuts else None
+        return self.sieve.cuts[-1][1] if self.sieve.cuts else None
 
 
-@dataclass(frozen=True, slots=True)
-class Age:
-    """How old a source's prices are, and whether that is too old to be called fresh."""
-
-    hours: float | None
-    stale: bool
-    undated: bool
-    seen_at: datetime | None = None  # when a live feed last answered
+# What the mask reads of the constraints beside policy, quotas and ages; deadlines and counts speak through the kinds' reasons.
+_READ: Final = attrgetter(
+    "residency", "capacity_types", "providers", "exclude_providers", "market_tiers", "min_reliability_fraction", "gpus", "arch",
+    "min_availability",
+)  # fmt: skip
 
 
 def mask_of(market: Market, constraints: Constraints, data_class: DataSensitivity, pricing: Pricing, now: datetime) -> Mask:
     """The mask of all groups for one request."""
-    groups, paces, lanes = market.groups, market.groups.paces, market.groups.lanes
-    ages = tuple(age_of(market, source, now) for source in groups.sources)
+    groups, ages, today = market.groups, ages_of(market, now), now.date()
+    judged, pace = _judged(market, constraints, data_class, today), _pace_reasons(groups, constraints, pricing)
+    make = partial(_sieve, market, constraints, judged, pricing, ages, today, pace)
+    if constraints.quotas or constraints.max_price_age_hours is not None:  # by the amount of work and by the minute
+        return Mask(make(), ages)
+    key = ("sieve", judged, _READ(constraints), today, pricing.disk_gb, pace.tobytes())
+    return Mask(groups.memo.get(key, make), ages)
+
+
+def _judged(market: Market, constraints: Constraints, data_class: DataSensitivity, today: date) -> Judged:
     standing = market.standing
     registered = tuple(standing.acceptances[name] for name in constraints.accept if name in standing.acceptances)
     asked = Asked(
         data_class, constraints.regimes, constraints.min_isolation, constraints.residency, standing.policy, constraints.accept,
         registered,
     )  # fmt: skip
-    judged = judge_sellers(groups.sellers, asked, now.date())
+    return judge_sellers(market.groups.sellers, asked, today)
+
+
+def _pace_reasons(groups: GroupTable, constraints: Constraints, pricing: Pricing) -> Array:
+    """Why the work cannot be done at each pace: the card, its memory, its speed, interruptions and sessions."""
+    paces = groups.paces
     kind = np.minimum(_kind_reasons(groups.kinds, constraints.gpus, constraints.arch), pricing.shapes.reason)
-    pace = kind[paces.kind]
+    pace: Array = kind[paces.kind]
     pace[pricing.mid.endless & (pace == PASS)] = CODE["interruptions"]
     pace[pricing.mid.over_limit & (pace == PASS)] = CODE["session_limit"]
     if len(paces.limited):  # sessions of a notebook make no cluster
         several = paces.limited[pricing.shapes.nodes[paces.kind[paces.limited]] > 1]
         pace[several] = np.minimum(pace[several], np.uint8(CODE["one_host"]))
+    return pace
+
+
+def _sieve(
+    market: Market,
+    constraints: Constraints,
+    judged: Judged,
+    pricing: Pricing,
+    ages: Sequence[Age],
+    today: date,
+    pace: Array,
+) -> Sieve:
+    groups, lanes = market.groups, market.groups.lanes
     lane = np.minimum(
         _seller_reasons(groups, constraints)[lanes.seller], _terms_reasons(groups.terms_all, constraints)[lanes.terms]
     )
-    lane = np.minimum(lane, _source_reasons(groups.sources, ages, constraints, now.date())[lanes.source])
+    lane = np.minimum(lane, _source_reasons(groups.sources, ages, constraints, today)[lanes.source])
     if not judged.by_region:
         lane = np.minimum(lane, judged.of_place[lanes.seller])
     other = np.minimum(pace[groups.pace], lane[groups.lane])
@@ -101,7 +123,7 @@ def mask_of(market: Market, constraints: Constraints, data_class: DataSensitivit
     if quotas is not None:
         _cut("quota", quotas.within, groups, other, cuts)
     policy = judged.of_class[lanes.seller][groups.lane]
-    return Mask(other=other, policy=policy, judged=judged, ages=ages, cuts=tuple(cuts), quotas=quotas)
+    return sieve_of(groups, other, policy, judged, tuple(cuts), quotas)
 
 
 def _cut(reason: str, kept: Bools, groups: GroupTable, other: Array, cuts: list[tuple[str, Bools]]) -> None:
@@ -116,20 +138,6 @@ def _by_region(groups: GroupTable, other: Array, outside: Bools, in_region: Bool
     some = np.add.reduceat(in_region, groups.start) > 0 if len(groups) else np.zeros(0, dtype=np.bool_)
     place = np.where(outside & ~some, np.uint8(CODE["residency"]), np.uint8(PASS))
     return np.minimum(other, place), in_region | np.repeat(~outside, groups.size)
-
-
-def age_of(market: Market, source: Source, now: datetime) -> Age:
-    """The age of a source: of a dated table from its own day, of a live feed from its last answer."""
-    if source.is_dated:
-        if source.as_of is None:
-            return Age(hours=None, stale=False, undated=True)
-        day = datetime.combine(source.as_of, time(), tzinfo=UTC)
-        return Age(hours=max(0.0, (now - day).total_seconds() / 3600), stale=False, undated=False)
-    status = market.status(source.feed)
-    if status is None:
-        return Age(hours=None, stale=False, undated=False)
-    hours, seen = status.age_hours(now, source.scope), status.seen_at(source.scope)
-    return Age(hours=hours, stale=status.is_stale(now, source.scope), undated=False, seen_at=seen)
 
 
 @lru_cache(maxsize=256)

@@ -1,5 +1,7 @@
 """Excluded: every offer left out, counted under its first reason, with an example, the nearest miss and what would admit it."""
 
+from functools import partial
+
 import numpy as np
 
 from service.domain.plan import Exclusion
@@ -14,31 +16,41 @@ from service.solver.tables import GroupTable
 from service.solver.words import about, about_hours, about_usd, usd
 
 _CAPS = ("max_usd_per_hour", "max_usd_per_gpu_hour", "max_usd_total")
+_BY_THE_CASE = frozenset({*_CAPS, "too_slow", "quota", "price_age"})  # their words hold hours, needs and ages of the request
+_BY_THE_JOB = frozenset({"vram", "precision", "software_unverified", "parallelism"})  # their words hold estimates
 
 
 def exclusions(pricing: Pricing, mask: Mask, found: Found, constraints: Constraints) -> tuple[Exclusion, ...]:
     """One Exclusion per reason that left rows out, in the order in which reasons are tried."""
-    groups = pricing.groups
-    by_price = found.first_reason[groups.by_price] if any(found.left_out) else found.first_reason
     made = []
     for code, count in enumerate(found.left_out):
         if count == 0:
             continue
-        name = REASONS[code]
-        group = _cheapest(groups, by_price, code)
-        if group is None:  # only rows of groups of which others passed
-            group = _thinned(found)
-        made.append(
-            Exclusion(
-                reason=name,
-                count=count,
-                explained=_explained(name, constraints, mask, groups, group),
-                example=None if group is None else label(groups, group),
-                nearest_miss=_nearest(name, pricing, mask, found),
-                would_admit=_admits(name, pricing, mask, group),
-            )
-        )
+        make = _exclusion if REASONS[code] in _BY_THE_CASE or found.allowed.is_cut else _kept
+        made.append(make(code, count, pricing, mask, found, constraints))
     return tuple(made)
+
+
+def _kept(code: int, count: int, pricing: Pricing, mask: Mask, found: Found, constraints: Constraints) -> Exclusion:
+    """What follows from the sieve alone, or from it and the job on each kind of machine."""
+    job = (pricing.work.need, pricing.shapes.choice.step.tobytes()) if REASONS[code] in _BY_THE_JOB else ()
+    key = ("exclusion", code, *job)
+    return mask.sieve.kept.get(key, partial(_exclusion, code, count, pricing, mask, found, constraints))
+
+
+def _exclusion(code: int, count: int, pricing: Pricing, mask: Mask, found: Found, constraints: Constraints) -> Exclusion:
+    name, groups = REASONS[code], pricing.groups
+    group = _cheapest(groups, found.first_reason, code)
+    if group is None:  # only rows of groups of which others passed
+        group = _thinned(found)
+    return Exclusion(
+        reason=name,
+        count=count,
+        explained=_explained(name, constraints, mask, groups, group),
+        example=None if group is None else label(groups, group),
+        nearest_miss=_nearest(name, pricing, mask, found),
+        would_admit=_admits(name, pricing, mask, group),
+    )
 
 
 def label(groups: GroupTable, group: int) -> str:
@@ -52,10 +64,11 @@ def label(groups: GroupTable, group: int) -> str:
     )
 
 
-def _cheapest(groups: GroupTable, by_price: Array, code: int) -> int | None:
+def _cheapest(groups: GroupTable, first_reason: Array, code: int) -> int | None:
     """The group of this reason with the lowest price per GPU; None where there is none."""
-    at = int(np.argmax(by_price == code))
-    return int(groups.by_price[at]) if by_price[at] == code else None
+    by_price = first_reason[groups.by_price] == code
+    at = int(np.argmax(by_price)) if len(by_price) else 0
+    return int(groups.by_price[at]) if len(by_price) and by_price[at] else None
 
 
 def _thinned(found: Found) -> int | None:
@@ -71,7 +84,7 @@ def _thinned(found: Found) -> int | None:
 def _explained(name: str, constraints: Constraints, mask: Mask, groups: GroupTable, group: int | None) -> str:
     said = EXPLAINED[name]
     if name == "data_sensitivity" and group is not None:
-        return f"{said}: {mask.judged.missing[int(groups.seller[group])]}"
+        return f"{said}: {mask.sieve.judged.missing[int(groups.seller[group])]}"
     if name == "max_usd_per_hour":
         return f"{said} ({usd(constraints.max_usd_per_hour or 0)} for the whole machine or cluster, not per GPU)"
     if name == "max_usd_per_gpu_hour":
@@ -88,7 +101,7 @@ def _admits(name: str, pricing: Pricing, mask: Mask, group: int | None) -> str |
         if name == "precision" and ": use " in detail:
             return f"precision {detail.split(': use ')[1]}"
     if name in ("data_sensitivity", "regime", "isolation") and group is not None:
-        return mask.judged.admits[int(pricing.groups.seller[group])] or WOULD_ADMIT[name]
+        return mask.sieve.judged.admits[int(pricing.groups.seller[group])] or WOULD_ADMIT[name]
     return WOULD_ADMIT[name]
 
 
@@ -97,8 +110,8 @@ def _nearest(name: str, pricing: Pricing, mask: Mask, found: Found) -> str | Non
     groups, shapes = pricing.groups, pricing.shapes
     if name in _CAPS:
         return _nearest_cap(name, pricing, found)
-    if name == "quota" and mask.quotas is not None:
-        return _nearest_quota(pricing, mask, mask.quotas, found)
+    if name == "quota" and mask.sieve.quotas is not None:
+        return _nearest_quota(pricing, mask, mask.sieve.quotas, found)
     at = np.flatnonzero(found.first_reason == CODE[name])
     if len(at) == 0:
         return None
@@ -127,7 +140,7 @@ def _nearest_quota(pricing: Pricing, mask: Mask, quotas: Quotas, found: Found) -
     """The row that the least raise of a limit would admit, the cheapest of them."""
     groups = pricing.groups
     might = np.isin(found.first_reason, (PASS, CODE["quota"]))
-    before = [rows for name, rows in mask.cuts if name != "quota"]
+    before = [rows for name, rows in mask.sieve.cuts if name != "quota"]
     out = np.repeat(might, groups.size) & ~quotas.within & (before[-1] if before else True)
     at = np.flatnonzero(out)
     if len(at) == 0:

@@ -18,6 +18,7 @@ from service.estimate.calibration import UNCALIBRATED, Calibration
 from service.solver.columns import Bools, FeedColumns, Ints, pack_offers, unpack
 from service.solver.groups import FeedGroups, groups_of, split_by
 from service.solver.listing import OfferFilter, Sort, select
+from service.solver.memo import Memo
 from service.solver.merge import merged, region_class
 from service.solver.standing import NOTHING_ELSE, Standing
 from service.solver.suspect import suspect_rows
@@ -26,6 +27,7 @@ from service.solver.tables import GroupTable, MedianKey, PriceMedian
 __all__ = ["FeedColumns", "FeedStatus", "Market", "OfferFilter", "PriceMedian", "pack_offers", "region_class", "unpack"]
 
 STALE_AFTER_MISSES: Final = 3
+_REMEMBERED: Final = 8192  # mostly rows as options show them, some 2 KiB each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ class Market:
     as_of: datetime | None
     medians: Mapping[MedianKey, PriceMedian]
     calibration: Calibration = UNCALIBRATED  # the user's own factors on our estimates
+    memo: Memo = field(init=False, repr=False, default_factory=lambda: Memo(_REMEMBERED))
     standing: Standing = NOTHING_ELSE  # policy, acceptances and measured use
 
     @classmethod

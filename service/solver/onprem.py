@@ -25,7 +25,7 @@ from service.solver.pool_lines import SAID, monthly_lines
 from service.solver.reasons import EXPLAINED, WOULD_ADMIT
 from service.solver.rows import breakdown
 from service.solver.tables import LIVE
-from service.solver.words import about, about_hours, about_usd, percent, usd
+from service.solver.words import about, about_hours, about_usd, laid_out, percent, usd
 from service.solver.work import Work, interconnect_of, one_card
 
 
@@ -168,13 +168,13 @@ def _entry(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, bu
     low = (total - per_hour * (run.hours.mid - run.hours.low)) * scale
     high = (total + per_hour * (run.hours.high - run.hours.mid)) * scale
     hourly = total / HOURS_PER_MONTH if pool.mode is PoolMode.BUY else total / (run.hours.mid * runs)
-    made = breakdown(lines, sums, work, low_usd=low, high_usd=high, explained=SAID)
+    made = breakdown(lines, sums, work, low_usd=round(low, 6), high_usd=round(high, 6), explained=SAID)
     option = PlanOption(
         rank=0, kind="on_prem", provider="on_prem", tier=pool.mode.value, instance_type=pool.name, gpu=gpu.name,
         form_factor=gpu.form_factor, gpu_count=float(pool.gpus_per_node), nodes=run.nodes, region=None, zone=None,
         country=pool.country, capacity_type="owned", tenancy="on_prem",
         availability="available" if pool.mode is PoolMode.OWNED else "unknown", arch="x86_64", strategy=run.estimate.strategy,
-        vram=vram_of(run.estimate), hours=run.hours, usd_per_hour=round(hourly, 6),
+        vram=vram_of(run.estimate), hours=_rounded(run.hours), usd_per_hour=round(hourly, 6),
         usd_per_gpu_hour=round(hourly / cost.gpus, 6), cost=made,
         usd_per_million_tokens=per_million_tokens(made.ranking_usd, work),
         deadline=band_of(
@@ -191,6 +191,11 @@ def _entry(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, bu
         micro_usd=sums[view], usd_per_hour=option.usd_per_hour, name=f"on_prem {pool.name}", low_usd=low, high_usd=high,
         shape=(gpu.name, option.gpu_count, run.nodes, option.strategy), doubt=LIVE, row=None, make=partial(_ranked, option),
     )  # fmt: skip
+
+
+def _rounded(hours: Range) -> Range:
+    low, mid, high = (max(round(one, 6), 1 / MICRO) for one in (hours.low, hours.mid, hours.high))
+    return Range(low=low, mid=mid, high=high)
 
 
 def _ranked(option: PlanOption, rank: int, tie_group: int) -> PlanOption:
@@ -221,6 +226,7 @@ def _why(pool: OnPremPool, gpu: Gpu, cost: PoolCost, work: Work, run: _Run, busy
     takes = (
         f"The service is up {about_hours(run.hours.mid)} a month"
         if work.task is Task.INFER
-        else f"{run.estimate.strategy} takes about {about_hours(run.hours.mid)} a run"
+        else f"The work takes about {about_hours(run.hours.mid)} a run"
     )
-    return f"{first} {takes}; this work keeps the cards busy {percent(share)} of the time."
+    takes += f" {laid_out(run.estimate.strategy, float(run.nodes * pool.gpus_per_node))}"
+    return f"{first} {takes}; it keeps the cards busy {percent(share)} of the time."

@@ -1,28 +1,25 @@
 """Options: priced rows as the answer shows them, with flags, evidence and the sentences of why."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache, partial
 from itertools import compress
 from math import ceil
 from typing import Final
 
-from providers.market_tiers import effort
 from providers.units import HOURS_PER_MONTH
 from service.domain.estimate import Estimate, Range
 from service.domain.plan import OptionDeadline, OptionPrice, OptionVram, PlanOption
 from service.domain.workload import Task
-from service.solver.columns import FeedColumns
 from service.solver.deadline import NO_DEADLINE, band_of
-from service.solver.eligible import Age, Mask
+from service.solver.eligible import Mask
+from service.solver.faces import Face, face_of
 from service.solver.market import Market
-from service.solver.market_tiers import market_of
 from service.solver.order import Entry
 from service.solver.pick import Rows
 from service.solver.pricing import MOVING_PRICE, Pricing
 from service.solver.rows import PricedRow, cloud_breakdown, priced
-from service.solver.tables import SUSPECT, Kind, Seller, Source, Terms
-from service.solver.words import about, about_hours, about_usd, percent, usd
+from service.solver.tables import SUSPECT
+from service.solver.words import about, about_hours, about_usd, laid_out, percent, usd
 from service.solver.work import Work
 
 FLAGS: Final = (
@@ -36,17 +33,9 @@ class _One:
     """All that one row's option is made from."""
 
     priced: PricedRow
-    market: Market
+    face: Face
     pricing: Pricing
-    feed: FeedColumns
-    feed_row: int
-    kind: Kind
-    seller: Seller
-    terms: Terms
-    source: Source
-    age: Age
     estimate: Estimate
-    usd_per_hour: float
     flags: tuple[str, ...]
     on_demand_usd: float | None  # of the same machine, where the spot price is over it
     deadline_hours: float | None
@@ -58,86 +47,62 @@ def cloud_entries(market: Market, pricing: Pricing, rows: Rows, mask: Mask, dead
 
 
 def _entry(market: Market, pricing: Pricing, one: PricedRow, mask: Mask, deadline_hours: float | None) -> Entry:
-    groups, (number, feed_row) = market.groups, market.place(one.row)
-    kind, source, terms = groups.kinds.all[one.kind], groups.sources[one.source], groups.terms_all[one.terms]
-    estimate, age = pricing.shapes.choice.estimates[one.kind], mask.ages[one.source]
-    usd_per_hour = round((one.machine_usd + one.disk_usd) * one.nodes, 6)
-    listed = None if terms.capacity_type != "spot" else _on_demand(market, number, feed_row)
+    face, age, estimate = face_of(market, one), mask.ages[one.source], pricing.shapes.choice.estimates[one.kind]
+    kind, listed = face.kind, face.on_demand_usd
     dominated = listed if listed is not None and listed < one.machine_usd else None
-    holds = (
+    flags = _flags(
         age.stale,
-        source.is_dated,
+        face.source.is_dated,
         age.undated,
         one.doubt == SUSPECT,
         dominated is not None,
         kind.arch == "arm64",
-        mask.judged.shares_kernel[one.seller],
+        mask.sieve.judged.shares_kernel[one.seller],
         estimate.low_headroom,
-        terms.capacity_type == "spot" and not pricing.job.resumes and not pricing.job.is_service,
+        face.terms.capacity_type == "spot" and not pricing.job.resumes and not pricing.job.is_service,
         one.sessions > 1,
     )
-    whole = _One(
-        one, market, pricing, market.feeds[number], feed_row, kind, groups.sellers.all[one.seller], terms, source, age, estimate,
-        usd_per_hour, tuple(compress(FLAGS, holds)), dominated, deadline_hours,
-    )  # fmt: skip
     return Entry(
-        one.sums[0 if pricing.work.runs is not None else 1], usd_per_hour, one.offer_id, one.low_usd, one.high_usd,
-        (kind.gpu, kind.gpu_count, one.nodes, estimate.strategy), one.doubt, one.row,
-        partial(_option, whole),
+        one.sums[0 if pricing.work.runs is not None else 1], one.usd_per_hour, face.price.offer_id or "", one.low_usd,
+        one.high_usd, (kind.gpu, kind.gpu_count, one.nodes, estimate.strategy), one.doubt, one.row,
+        partial(_option, _One(one, face, pricing, estimate, flags, dominated, deadline_hours)),
     )  # fmt: skip
 
 
-def _on_demand(market: Market, number: int, feed_row: int) -> float | None:
-    """The price of the same machine at the same place on demand."""
-    twin = int(market.grouped[number].twin[feed_row])
-    return None if twin < 0 else float(market.feeds[number].usd_per_hour[twin])
+@lru_cache(maxsize=1024)
+def _flags(*holds: bool) -> tuple[str, ...]:
+    """The names of the flags that hold, along FLAGS."""
+    return tuple(compress(FLAGS, holds))
 
 
 def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
-    kind, seller, feed, row, paid = one.kind, one.seller, one.feed, one.feed_row, one.priced
+    paid, face, work = one.priced, one.face, one.pricing.work
     low, mid, high = paid.hours
-    cost, vram, region = cloud_breakdown(paid, one.pricing.work), vram_of(one.estimate), feed.text("region", row)
+    cost, vram = cloud_breakdown(paid, work), vram_of(one.estimate)
     return PlanOption(
         rank=rank,
-        kind="cloud",
-        provider=seller.provider,
-        tier=seller.tier,
-        instance_type=feed.text("instance_type", row),
-        gpu=kind.gpu,
-        form_factor=kind.form_factor,
-        gpu_count=kind.gpu_count,
         nodes=paid.nodes,
-        region=region,
-        zone=feed.text("zone", row),
-        country=seller.country,
-        capacity_type=one.terms.capacity_type,
-        tenancy=seller.tenancy,
-        availability=one.terms.availability,
-        arch=kind.arch,
         strategy=one.estimate.strategy,
         vram=vram,
         hours=Range(low=low, mid=mid, high=high),
-        usd_per_hour=one.usd_per_hour,
-        usd_per_gpu_hour=round(one.usd_per_hour / (kind.gpu_count * paid.nodes), 6),
+        usd_per_hour=paid.usd_per_hour,
+        usd_per_gpu_hour=paid.usd_per_gpu_hour,
         cost=cost,
-        usd_per_million_tokens=per_million_tokens(cost.ranking_usd, one.pricing.work),
-        deadline=_deadline(one),
+        usd_per_million_tokens=per_million_tokens(cost.ranking_usd, work),
+        deadline=NO_DEADLINE if one.deadline_hours is None else _deadline(one, one.deadline_hours),
         flags=one.flags,
         tie_group=tie_group,
-        why=_why(one, region, mid, cost.ranking_usd, vram),
+        why=_why(one, cost.ranking_usd, vram),
         price=_price(one),
-        market_tier=market_of(seller).value,
-        effort=effort(seller.provider).value,
         sessions=paid.sessions,
+        **face.shown,
     )
 
 
-def _deadline(one: _One) -> OptionDeadline:
-    if one.deadline_hours is None:
-        return NO_DEADLINE
+def _deadline(one: _One, deadline_hours: float) -> OptionDeadline:
     paid, (low, _, high) = one.priced, one.priced.hours
     return band_of(
-        deadline_hours=one.deadline_hours,
+        deadline_hours=deadline_hours,
         low=low + paid.wait_hours,
         high=high + paid.wait_hours,
         setup_hours=one.pricing.job.setup_hours,
@@ -173,45 +138,56 @@ def usd_per_million(usd: float, tokens: float) -> float:
 
 
 def _price(one: _One) -> OptionPrice:
-    source, feed = one.source, one.feed
-    seen: datetime = feed.observed_at(one.feed_row)
-    if one.age.seen_at is not None:
-        seen = max(seen, one.age.seen_at)
-    low = high = None
-    if one.pricing.ranges_prices and not one.priced.on_median and (one.terms.capacity_type == "spot" or one.kind.is_market):
-        low, high = (round(one.usd_per_hour * side, 6) for side in MOVING_PRICE)
+    """The row's own evidence; with the range of a price that moves, or the median that stands in for it."""
+    paid, said, on_median = one.priced, one.face.price, one.priced.on_median
+    ranges = one.pricing.ranges_prices and one.face.moves and not on_median
+    if not ranges and not on_median:
+        return said
     return OptionPrice(
-        offer_id=one.priced.offer_id,
-        observed_at=seen,
-        as_of=None if source.as_of is None else source.as_of.isoformat(),
-        source=feed.text("source", one.feed_row) or source.feed,
-        basis="median_30d" if one.priced.on_median else one.terms.price_basis,
-        feed=source.feed,
-        low_usd_per_hour=low,
-        high_usd_per_hour=high,
+        offer_id=said.offer_id,
+        observed_at=said.observed_at,
+        as_of=said.as_of,
+        source=said.source,
+        basis="median_30d" if on_median else said.basis,
+        feed=said.feed,
+        low_usd_per_hour=round(paid.usd_per_hour * MOVING_PRICE[0], 6) if ranges else None,
+        high_usd_per_hour=round(paid.usd_per_hour * MOVING_PRICE[1], 6) if ranges else None,
     )
 
 
-def _why(one: _One, region: str | None, hours: float, ranking_usd: float, vram: OptionVram) -> str:
-    """Two or three sentences made from the numbers: prices exact, estimates with three digits."""
-    work, kind, seller = one.pricing.work, one.kind, one.seller
-    machines = "" if one.priced.nodes == 1 else f"{one.priced.nodes} machines of "
-    where = region or seller.country or "an unnamed place"
-    takes = f"up {about_hours(hours)} a month" if work.task is Task.INFER else f"takes about {about_hours(hours)} a run"
-    if work.task is not Task.INFER and work.runs_per_month is not None and hours * work.runs_per_month > HOURS_PER_MONTH:
-        takes += f", {ceil(hours * work.runs_per_month / HOURS_PER_MONTH)} at once for a month's work"
-    bought = one.terms.capacity_type.replace("_", " ")
-    text = (
-        f"{machines}{kind.gpu_count:g} x {kind.gpu} at {seller.provider} in {where} for {usd(one.usd_per_hour)} an hour"
-        f" ({bought}). {about(vram.need_gib)} of {about(vram.usable_gib)} GiB a GPU are needed;"
-        f" {one.estimate.strategy} {takes}. Expected total {about_usd(ranking_usd)} {work.ranking_period.replace('_', ' ')}"
-    )
-    again = one.priced.lines[1][0 if work.runs is not None else 1]
+def _why(one: _One, ranking_usd: float, vram: OptionVram) -> str:
+    """Three plain sentences made from the numbers: prices exact, estimates with three digits."""
+    work, kind, paid, face = one.pricing.work, one.face.kind, one.priced, one.face
+    machine = _machine(paid.nodes, kind.gpu_count, kind.gpu, face.seller.provider, face.place, paid.usd_per_hour)
+    bought = face.bought
+    if one.on_demand_usd is not None:
+        saving = percent(1 - paid.machine_usd / one.on_demand_usd)
+        bought += f", which saves {saving} on the on-demand price of {usd(one.on_demand_usd)}"
+    need = _need(one.estimate.strategy, kind.gpu_count * paid.nodes, vram.need_gib, vram.usable_gib)
+    total = f"{about_usd(ranking_usd)} {work.period_said}"
+    again = paid.lines[1][0 if work.runs is not None else 1]
     if again > 0:
-        text += f", of which {about_usd(again / 1e6)} is work repeated after interruptions"
-    if one.priced.sessions > 1:
-        text += f", in {one.priced.sessions} sessions"
-    if one.on_demand_usd is None:
-        return text + "."
-    saving = percent(1 - one.priced.machine_usd / one.on_demand_usd)
-    return f"{text}. On demand the same machine costs {usd(one.on_demand_usd)}: this spot price saves {saving}."
+        total += f", of which {about_usd(again / 1e6)} is work repeated after interruptions"
+    if paid.sessions > 1:
+        total += f", in {paid.sessions} sessions"
+    return f"{machine} ({bought}). {_takes(paid.hours[1], work)} {need} The expected total is {total}."
+
+
+@lru_cache(maxsize=8192)
+def _machine(nodes: int, gpu_count: float, gpu: str, provider: str, place: str, usd_per_hour: float) -> str:
+    machines = "" if nodes == 1 else f"{nodes} machines of "
+    return f"{machines}{gpu_count:g} x {gpu} at {provider} {place} for {usd(usd_per_hour)} an hour"
+
+
+def _takes(hours: float, work: Work) -> str:
+    if work.task is Task.INFER:
+        return f"The service is up {about_hours(hours)} a month"
+    text = f"The work takes about {about_hours(hours)} a run"
+    if work.runs_per_month is not None and hours * work.runs_per_month > HOURS_PER_MONTH:
+        text += f", {ceil(hours * work.runs_per_month / HOURS_PER_MONTH)} at once for a month's work,"
+    return text
+
+
+@lru_cache(maxsize=8192)
+def _need(strategy: str, gpus: float, need_gib: float, usable_gib: float) -> str:
+    return f"{laid_out(strategy, gpus)} and needs {about(need_gib)} of the {about(usable_gib)} GiB of a GPU."

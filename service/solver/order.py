@@ -40,17 +40,20 @@ def tie_groups(entries: Sequence[Entry]) -> list[int]:
     in card, count or strategy: two offers of one card, count and strategy differ exactly, by their prices.
     """
     groups = [0] * len(entries)
-    number = 0
-    for at, first in enumerate(entries):
-        if groups[at]:
-            continue
+    left, number = list(range(len(entries))), 0
+    while left:
         number += 1
-        groups[at] = number
+        first = entries[left[0]]
+        groups[left[0]] = number
         low, high, shape = first.low_usd, first.high_usd, first.shape
-        for later in range(at + 1, len(entries)):
+        apart = []
+        for later in left[1:]:
             other = entries[later]
-            if not groups[later] and low <= other.high_usd and other.low_usd <= high and shape != other.shape:
+            if low <= other.high_usd and other.low_usd <= high and shape != other.shape:
                 groups[later] = number
+            else:
+                apart.append(later)
+        left = apart
     return groups
 
 

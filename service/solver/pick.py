@@ -8,6 +8,7 @@ import numpy as np
 
 from service.solver.columns import Bools, Floats, Ints
 from service.solver.cost import MICRO
+from service.solver.sieve import Passing
 from service.solver.tables import GroupTable
 
 
@@ -16,24 +17,29 @@ class Candidates:
     """Eligible groups with the cost of a run as slope x price + offset, and their rows within caps and regions."""
 
     groups: GroupTable
-    at: Ints  # group numbers
+    passing: Passing
     slope: Floats
     offset: Floats
     counts: Ints  # rows of each group under every cap
     in_region: Bools | None  # per row along GroupTable.row; None: all
     is_cut: bool = False  # some rows may have fallen to regions, reliability or caps
 
+    @property
+    def at(self) -> Ints:
+        """Group numbers."""
+        return self.passing.at
+
     @cached_property
     def first(self) -> Ints:
         """Per candidate the place of its cheapest row: along GroupTable.row, or among the rows allowed."""
-        start = self.groups.start[self.at]
+        start = self.passing.start
         return start if self._allowed is None else np.searchsorted(self._allowed, start)
 
     @cached_property
     def usd_per_run(self) -> Floats:
         """Per candidate the cost of a run on its cheapest row; infinite where no row is left."""
         if self._allowed is None:
-            usd = self.slope * self.groups.usd_per_hour[self.at] + self.offset
+            usd = self.slope * self.passing.usd_per_hour + self.offset
         else:
             places = np.minimum(self.first, len(self._allowed) - 1)
             usd = self.slope * self.groups.row_usd_per_hour[self._allowed[places]] + self.offset
@@ -87,19 +93,24 @@ def rows_under(groups: GroupTable, at: Ints, caps: Floats, in_region: Bools | No
     return np.asarray(passed[low] - passed[groups.start[at]], dtype=np.int64)
 
 
-def cheapest(found: Candidates, limit: int, among: Bools | None = None) -> Rows:
-    """The `limit` cheapest rows, of the candidates of which `among` is true; equal costs by price, then by offer id.
+def cheapest(found: Candidates, limit: int, among: Ints | None = None) -> Rows:
+    """The `limit` cheapest rows, of the candidates numbered `among`; equal costs by price, then by offer id.
 
     The best k rows lie in the k groups of the cheapest first rows, each group's rows being in order.
     """
     groups, score = found.groups, found.usd_per_run
+    which = among
     if found.is_cut:
-        among = np.isfinite(score) if among is None else among & np.isfinite(score)
-    which = np.arange(len(score)) if among is None else np.flatnonzero(among)
-    if len(which) > limit:
-        mine = score if among is None else score[which]
+        which = np.flatnonzero(np.isfinite(score)) if among is None else among[np.isfinite(score[among])]
+    mine = score if which is None else score[which]
+    if len(mine) > limit:
         edge = mine.min() if limit == 1 else np.partition(mine, limit - 1)[limit - 1]
-        which = which[mine <= edge + 1 / MICRO]  # what rounds to the same micro-dollar ties
+        close = np.flatnonzero(mine <= edge + 1 / MICRO)  # what rounds to the same micro-dollar ties
+        which = close if which is None else which[close]
+    elif which is None:
+        which = np.arange(len(mine))
+    if limit == 1 and len(which) == 1:
+        return Rows(group=found.at[which], position=found.positions(which, np.zeros(1, dtype=np.int64)))
     depth = np.minimum(found.counts[which], limit)
     ahead = np.arange(depth.sum()) - np.repeat(np.cumsum(depth) - depth, depth)
     which = np.repeat(which, depth)

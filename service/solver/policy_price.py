@@ -32,12 +32,12 @@ def policy_price(
         )
     difference = None if blocked is None or side is None else round(side.usd_per_hour - blocked.usd_per_hour, 6)
     dearer = None if allowed is None or blocked_usd is None else allowed.cost.ranking_usd - blocked_usd
-    version = mask.judged.policy_version
-    reason = _reason(version, data_class, blocked, side, dearer, pricing.work.ranking_period.replace("_", " "))
-    if mask.judged.acceptances:
-        reason += f" Acceptances that count: {', '.join(mask.judged.acceptances)}."
-    if mask.judged.not_counted:
-        reason += f" Not registered here or out of date, so that they admit nothing: {', '.join(mask.judged.not_counted)}."
+    version = mask.sieve.judged.policy_version
+    reason = _reason(version, data_class, blocked, side, dearer, pricing.work.period_said)
+    if mask.sieve.judged.acceptances:
+        reason += f" Acceptances that count: {', '.join(mask.sieve.judged.acceptances)}."
+    if mask.sieve.judged.not_counted:
+        reason += f" Not registered here or out of date, so that they admit nothing: {', '.join(mask.sieve.judged.not_counted)}."
     return PolicyPrice(
         best_blocked=blocked,
         best_allowed=side,
@@ -60,7 +60,7 @@ def _blocked(pricing: Pricing, mask: Mask, rows: Rows) -> PolicySide | None:
         tier=groups.sellers.all[seller].tier,
         gpu=groups.kinds.all[kind].gpu,
         usd_per_hour=round(machine * round(float(pricing.shapes.nodes[kind])), 6),
-        reason=mask.judged.missing[seller],
+        reason=mask.sieve.judged.missing[seller],
     )
 
 

@@ -43,9 +43,27 @@ class Pricing:
         return self.ranges_prices and self.groups.has_medians
 
     @cached_property
+    def range(self) -> Hours:
+        """Hours of a run on every pace: low, mid and high."""
+        shapes, kind = self.shapes, self.groups.paces.kind
+        useful = np.stack((shapes.low, shapes.mid, shapes.high))[:, kind]
+        machines = np.stack((shapes.machines_low, shapes.machines, shapes.machines_high))[:, kind]
+        return hours_of(self.groups.paces, useful, machines, self.job)
+
+    @cached_property
+    def low(self) -> Hours:
+        """Hours at the fast end of the range."""
+        return self.range.side(0)
+
+    @cached_property
     def mid(self) -> Hours:
-        """Hours of a run on every pace."""
-        return self._hours(self.shapes.mid, self.shapes.machines)
+        """Expected hours: what totals and order stand on."""
+        return self.range.side(1)
+
+    @cached_property
+    def high(self) -> Hours:
+        """Hours at the slow end of the range."""
+        return self.range.side(2)
 
     @cached_property
     def billed_machine_hours(self) -> Floats:
@@ -56,20 +74,6 @@ class Pricing:
     def has_extras(self) -> bool:
         """Something beside the machine's price may cost: disk, traffic or a commitment."""
         return self.disk_gb is not None or self.transfer.any_known or len(self.groups.reserved) > 0
-
-    @cached_property
-    def low(self) -> Hours:
-        """The same at the fast end of the range."""
-        return self._hours(self.shapes.low, self.shapes.machines_low)
-
-    @cached_property
-    def high(self) -> Hours:
-        """The same at the slow end of the range."""
-        return self._hours(self.shapes.high, self.shapes.machines_high)
-
-    def _hours(self, useful: Floats, machines: Floats) -> Hours:
-        kind = self.groups.paces.kind
-        return hours_of(self.groups.paces, useful[kind], machines[kind], self.job)
 
     def price_used(self, at: Ints, usd_per_hour: Floats) -> Floats:
         """The machine's price that totals stand on: its own, or its 30-day median."""

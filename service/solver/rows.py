@@ -1,6 +1,6 @@
 """Rows: the rows picked, priced exactly, as micro-dollars of each line per run, per month and over the horizon."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,11 +33,12 @@ class PricedRow:
     seller: int
     terms: int
     source: int
-    doubt: int  # LIVE, DATED or SUSPECT
+    doubt: int  # how far the price is to be trusted, as in tables.py
     row: int  # market row index
-    offer_id: str
+    offer_id: int
     machine_usd: float  # of one machine per hour
-    disk_usd: float  # per hour and machine, for the disk asked for beyond what the price holds
+    usd_per_hour: float  # of all machines, with the disk asked for beyond what the price holds
+    usd_per_gpu_hour: float
     lines: list[list[int]]
     sums: list[int]
     low_usd: float  # of the ranking total
@@ -58,23 +59,28 @@ def priced(pricing: Pricing, rows: Rows) -> list[PricedRow]:
     groups, work, shapes = pricing.groups, pricing.work, pricing.shapes
     at, positions = rows.group, rows.position
     price, pace, kind = groups.row_usd_per_hour[positions], groups.pace[at], groups.kind[at]
-    hours = pricing.mid
-    unit = np.stack(_lines(pricing, at, price, hours))
+    hours, nodes = pricing.mid, np.rint(shapes.nodes[kind])
+    unit = np.stack(_lines(pricing, at, price, hours), axis=1)
     views = np.array([1.0, work.runs_per_month or 0.0, work.runs_in_all])
-    micros = np.rint(unit[:, :, None] * (views * MICRO)).astype(np.int64)  # line, row, view
+    micros = np.rint(unit[:, :, None] * (views * MICRO)).astype(np.int64)  # row, line, view
     ranked = 1.0 if work.runs is not None else work.runs_per_month or 0.0
-    low, high = ((_total(pricing, at, price, side) * ranked).tolist() for side in (pricing.low, pricing.high))
+    low, high = (_rounded(_total(pricing, at, price, side) * ranked) for side in (pricing.low, pricing.high))
+    hourly = _rounded((price + pricing.disk_usd_per_hour(at)) * nodes)
+    span = np.maximum(_rounded(np.stack((shapes.low[kind], shapes.mid[kind], shapes.high[kind]), axis=1)), 1 / MICRO)
     fields = zip(
         kind.tolist(), groups.seller[at].tolist(), groups.terms[at].tolist(), groups.source[at].tolist(),
-        groups.doubt[at].tolist(), groups.row[positions].tolist(),
-        [f"{one:016x}" for one in groups.row_id[positions].tolist()], price.tolist(),
-        pricing.disk_usd_per_hour(at).tolist(), micros.transpose(1, 0, 2).tolist(), micros.sum(axis=0).tolist(), low, high,
-        hours.stops[pace].tolist(), hours.paid[pace].tolist(),
-        zip(shapes.low[kind].tolist(), shapes.mid[kind].tolist(), shapes.high[kind].tolist(), strict=True),
-        np.rint(shapes.nodes[kind]).astype(np.int64).tolist(), pricing.on_median(at).tolist(),
-        hours.sessions[pace].tolist(), hours.waits[pace].tolist(), strict=True,
+        groups.doubt[at].tolist(), groups.row[positions].tolist(), groups.row_id[positions].tolist(), price.tolist(),
+        hourly.tolist(), _rounded(hourly / (groups.gpu_count[at] * nodes)).tolist(), micros.tolist(), micros.sum(axis=1).tolist(),
+        low.tolist(), high.tolist(), hours.stops[pace].tolist(), hours.paid[pace].tolist(), map(tuple, span.tolist()),
+        nodes.astype(np.int64).tolist(), pricing.on_median(at).tolist(), hours.sessions[pace].tolist(),
+        hours.waits[pace].tolist(), strict=True,
     )  # fmt: skip
     return [PricedRow(*values) for values in fields]
+
+
+def _rounded(values: Floats) -> Floats:
+    """To micros, as every figure of an answer is."""
+    return np.asarray(np.rint(values * MICRO) / MICRO, dtype=np.float64)
 
 
 def _lines(pricing: Pricing, at: Ints, own: Floats, hours: Hours) -> list[Floats]:
@@ -89,7 +95,7 @@ def _total(pricing: Pricing, at: Ints, own: Floats, hours: Hours) -> Floats:
 
 
 def breakdown(
-    lines: Sequence[tuple[str, Sequence[int]]],
+    lines: Iterable[tuple[str, Sequence[int]]],
     sums: Sequence[int],
     work: Work,
     *,
@@ -98,31 +104,32 @@ def breakdown(
     explained: dict[str, str],
 ) -> CostBreakdown:
     """Named lines of micro-dollars (of a run, of a month, over the horizon) as dollars; an empty line is left out."""
-    is_service, monthly, is_once = work.task is Task.INFER, work.runs_per_month is not None, work.runs is not None
-    per_run, per_month, over = sums[0] / MICRO, sums[1] / MICRO, sums[2] / MICRO
-    return CostBreakdown(
-        lines=tuple(
-            CostLine(
-                name=name,
-                usd_per_run=None if is_service else micros[0] / MICRO,
-                usd_per_month=micros[1] / MICRO if monthly else None,
-                usd_over_horizon=micros[2] / MICRO,
-                explained=explained[name],
+    is_service, monthly, shown = work.task is Task.INFER, work.runs_per_month is not None, []
+    for name, (run, month, horizon) in lines:
+        if horizon or run or name == "compute":
+            shown.append(
+                CostLine(
+                    name=name,
+                    usd_per_run=None if is_service else run / MICRO,
+                    usd_per_month=month / MICRO if monthly else None,
+                    usd_over_horizon=horizon / MICRO,
+                    explained=explained[name],
+                )
             )
-            for name, micros in lines
-            if micros[2] or micros[0] or name == "compute"
-        ),
-        usd_per_run=None if is_service else per_run,
-        usd_per_month=per_month if monthly else None,
-        usd_over_horizon=over,
-        low_usd=round(low_usd, 6),
-        high_usd=round(high_usd, 6),
-        ranking_usd=per_run if is_once else per_month,
+    per_run, per_month, over = sums
+    return CostBreakdown(
+        lines=tuple(shown),
+        usd_per_run=None if is_service else per_run / MICRO,
+        usd_per_month=per_month / MICRO if monthly else None,
+        usd_over_horizon=over / MICRO,
+        low_usd=low_usd,
+        high_usd=high_usd,
+        ranking_usd=(per_run if work.runs is not None else per_month) / MICRO,
         ranking_period=work.ranking_period,
     )
 
 
 def cloud_breakdown(one: PricedRow, work: Work) -> CostBreakdown:
     """The breakdown of a priced row."""
-    lines = list(zip(LINES, one.lines, strict=True))
+    lines = zip(LINES, one.lines, strict=True)
     return breakdown(lines, one.sums, work, low_usd=one.low_usd, high_usd=one.high_usd, explained=SAID)

@@ -7,11 +7,13 @@ the cheapest rows, exact lines of these rows with own hardware beside them, deci
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
 
 from providers.errors import InvalidInput
 from service.domain.estimate import Assumption
-from service.domain.plan import Decision, Exclusion, NotPriced, Plan, PlanOption
+from service.domain.plan import BestOfMarketTier, Decision, Exclusion, Plan, PlanOption
 from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
 from service.domain.workload import Task
 from service.estimate.calibration import UNCALIBRATED, Calibration
@@ -26,11 +28,11 @@ from service.solver.identity import SOLVER_VERSION, plan_id
 from service.solver.interruption import prior_assumptions
 from service.solver.leaders import leaders_of
 from service.solver.market import Market
-from service.solver.market_best import best_of_markets
+from service.solver.market_best import best_of_markets, first_of_markets
 from service.solver.onprem import OwnHardware, own_hardware
 from service.solver.options import cloud_entries
 from service.solver.order import Entry, made, ordered
-from service.solver.pick import cheapest, joined
+from service.solver.pick import Rows, cheapest, joined
 from service.solver.policy_price import policy_price
 from service.solver.pool_defaults import default_pool
 from service.solver.pricing import PRICE_RANGE, Pricing, job_terms
@@ -85,7 +87,7 @@ def solve(
     pricing, assumed = _pricing(problem, market)
     mask = mask_of(market, request.constraints, problem.data_class, pricing, evaluated_at)
     found = find(pricing, mask, request.constraints)
-    cloud = _cloud(market, pricing, found, mask, request)
+    cloud, first = _cloud(market, pricing, found, mask, request)
     own, listed = own_hardware(problem.pools, problem.work, request.workload, request.constraints)
     shown = ordered([*cloud, *(one.entry for one in own if one.entry is not None)], request.limit)
     options = with_surcharges(made(shown), market)
@@ -93,7 +95,8 @@ def solve(
     decision = decide(own, _cheapest(cloud, shown, options), problem.work, dearest, terms_of(request, draws))
     left_out = (*exclusions(pricing, mask, found, request.constraints), *(one.exclusion for one in own if one.exclusion))
     assumptions = (*problem.assumed, *assumed, *listed, *_priors(options), *_class_assumed(problem))
-    return _answer(problem, market, pricing, mask, found, shown, options, decision, left_out, assumptions, evaluated_at)
+    best = best_of_markets(first, options)
+    return _answer(problem, market, pricing, mask, found, shown, options, decision, left_out, assumptions, best, evaluated_at)
 
 
 def own_of(request: PlanRequest, *, pools: Mapping[str, OnPremPool], default_sensitivity: DataSensitivity) -> list[OwnHardware]:
@@ -161,15 +164,26 @@ def _pricing(problem: _Problem, market: Market) -> tuple[Pricing, list[Assumptio
     return made, assumed
 
 
-def _cloud(market: Market, pricing: Pricing, found: Found, mask: Mask, request: PlanRequest) -> list[Entry]:
-    """The cheapest rows as options, and the cheapest with a live, unsuspected price where none of them has one."""
-    rows = cheapest(found.allowed, request.limit)
-    doubt, allowed = market.groups.doubt, found.allowed
-    if len(rows) and int(doubt[rows.group].min()) > LIVE:
+def _cloud(
+    market: Market, pricing: Pricing, found: Found, mask: Mask, request: PlanRequest
+) -> tuple[list[Entry], dict[int, Entry]]:
+    """The cheapest rows as entries, and the cheapest of each market tier, which may lie beyond them.
+
+    Where none of the cheapest has a live, unsuspected price the cheapest that has one stands among them.
+    """
+    allowed, kept = found.allowed, mask.sieve.kept
+    rows = cheapest(allowed, request.limit)
+    first, added = first_of_markets(found, mask.sieve, rows)
+    doubt = market.groups.doubt
+    trusted: list[Rows] = []
+    if len(rows) and (best := int(doubt[rows.group].min())) > LIVE:
         least = int(doubt[allowed.at[allowed.counts > 0]].min())
-        if least < int(doubt[rows.group].min()):
-            rows = joined((rows, cheapest(allowed, 1, doubt[allowed.at] == least)))
-    return cloud_entries(market, pricing, rows, mask, request.constraints.deadline_hours)
+        if least < best:
+            trusted = [cheapest(allowed, 1, kept.get(("doubt", least), lambda: np.flatnonzero(doubt[allowed.at] == least)))]
+    all_rows = joined((rows, *added, *trusted)) if added or trusted else rows
+    entries = cloud_entries(market, pricing, all_rows, mask, request.constraints.deadline_hours)
+    ranked = [*entries[: len(rows)], *entries[len(rows) + len(added) :]]
+    return ranked, {tier: entries[number] for tier, number in first.items()}
 
 
 def _cheapest(cloud: Sequence[Entry], shown: Sequence[Entry], options: Sequence[PlanOption]) -> PlanOption | None:
@@ -205,35 +219,30 @@ def _answer(
     decision: Decision,
     left_out: tuple[Exclusion, ...],
     assumptions: tuple[Assumption, ...],
+    best: tuple[BestOfMarketTier, ...],
     evaluated_at: datetime,
 ) -> Plan:
-    request = problem.request
+    request, echo = problem.request, problem.request.model_dump(mode="json")
+    name = plan_id(echo, market, problem.data_class, problem.pools, evaluated_at)
+    echo["constraints"]["data_sensitivity"] = problem.data_class.value  # its defaults filled in
     prices = prices_of(market, evaluated_at)
     total = int(found.allowed.counts.sum()) + sum(1 for one in shown if one.row is None)
     best_cloud = next((option for option in options if option.kind == "cloud"), None)
-    missing: tuple[NotPriced, ...] = not_priced(pricing, found, options)
     return Plan(
-        plan_id=plan_id(request, market, problem.data_class, problem.pools, evaluated_at),
+        plan_id=name,
         summary=f"{prices.explained} {decision.sentence}" + (f" {options[0].why}" if options else ""),
         evaluated_at=evaluated_at,
         requirement=requirement_of(problem.work.need),
         options=options,
         options_found=total,
-        leaders=leaders_of(shown, options, market, pricing, found),
+        leaders=leaders_of(shown, options, market, pricing, found, mask.sieve),
         decision=decision,
         exclusions=left_out,
         policy_price=policy_price(problem.data_class, request.constraints, pricing, mask, found, best_cloud),
         assumptions=assumptions,
-        not_priced=missing,
+        not_priced=not_priced(pricing, mask.sieve, options),
         prices=prices,
-        request_echo=_echo(request, problem.data_class),
+        request_echo=echo,
         solver_version=SOLVER_VERSION,
-        best_by_market_tier=best_of_markets(market, pricing, found, mask, request.constraints.deadline_hours, options),
+        best_by_market_tier=best,
     )
-
-
-def _echo(request: PlanRequest, data_class: DataSensitivity) -> dict[str, Any]:
-    """The request with its defaults filled in."""
-    echo = request.model_dump(mode="json")
-    echo["constraints"]["data_sensitivity"] = data_class.value
-    return echo

@@ -4,17 +4,21 @@ What a request judges is judged on the smallest table that decides it and carrie
 fit, a pace's hours, a lane's price age and policy.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from service.solver.columns import Bools, Floats, Ints
+from service.solver.memo import Memo
 
 MedianKey = tuple[str, str, str, str]  # provider, gpu, capacity type, region class
 
+
+_SIEVES: Final = 64  # some 300 KiB each on a market of 5,000 groups
 
 LIVE: Final = 0
 DATED: Final = 1
@@ -117,6 +121,11 @@ class Paces:
     weekly_quota_hours: Floats  # infinite: no quota is known
     limited: Ints  # those with a session limit or a quota
 
+    @cached_property
+    def step_or_never(self) -> Floats:
+        """The billing step, infinite where it is unknown."""
+        return np.where(self.increment_hours > 0, self.increment_hours, np.inf)
+
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
@@ -161,6 +170,7 @@ class GroupTable:
     has_medians: bool
     median_usd_per_gpu_hour: Floats  # NaN where there are not enough days of history
     money: dict[str, Floats]  # the MONEY columns in dollars, seconds and GB; NaN where unknown
+    memo: Memo = field(init=False, repr=False, default_factory=lambda: Memo(_SIEVES))
 
     def __len__(self) -> int:
         return len(self.kind)

@@ -10,6 +10,10 @@ from service.solver.words import age
 
 def prices_of(market: Market, now: datetime) -> PlanPrices:
     """The state of every feed, and one sentence about the age of the prices used."""
+    return market.memo.get(("told", now), lambda: _told(market, now))
+
+
+def _told(market: Market, now: datetime) -> PlanPrices:
     states = tuple(_state(status, now) for status in market.statuses)
     return PlanPrices(
         snapshot_id=market.snapshot_id, as_of=market.as_of, explained=_sentence(market, states, now), providers=states

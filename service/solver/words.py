@@ -39,6 +39,15 @@ def about_hours(hours: float) -> str:
     return f"{about(hours)} h"
 
 
+def laid_out(strategy: str, gpus: float) -> str:
+    """How work lies on GPUs: single -> "on one GPU", ddp of 8 -> "on 8 GPUs (ddp)"."""
+    if gpus <= 1:
+        return "on one GPU" if gpus == 1 else f"on {gpus:g} of a GPU"
+    if strategy == "single":
+        return f"on one GPU of {gpus:g}"
+    return f"on {gpus:g} GPUs" + ("" if strategy == "as stated" else f" ({strategy.replace('_', ' ')})")
+
+
 def percent(fraction: float) -> str:
     """A share in percent with one decimal at most."""
     text = f"{fraction * 100:.1f}"

@@ -40,6 +40,11 @@ class Work:
         return PER_RUN if self.runs is not None else PER_MONTH
 
     @property
+    def period_said(self) -> str:
+        """The same in words."""
+        return "per run" if self.runs is not None else "per month"
+
+    @property
     def months(self) -> float:
         """Months over which recurring work is done."""
         return float(self.horizon_months)
