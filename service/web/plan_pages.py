@@ -1,5 +1,6 @@
 """The first page: the form, and the answer to it."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
@@ -9,7 +10,7 @@ from starlette.responses import Response
 from providers.errors import InvalidInput
 from providers.gpus import GPUS
 from service.domain.plan import Plan, PlanOption
-from service.domain.request import DataSensitivity, PlanRequest
+from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
 from service.domain.workload import Technique
 from service.estimate.models import MODELS
 from service.flows.plan import check_request, make_plan
@@ -72,7 +73,7 @@ def _answered(request: Request, form: PlanForm) -> Response:
         request,
         "plan.html",
         **choices,
-        **answer_parts(context, plan, kept, base=str(request.base_url).rstrip("/")),
+        **answer_parts(plan, kept, pools=context.pools(), base=str(request.base_url).rstrip("/")),
         kept_request=kept.model_copy(update={"as_of": plan.prices.as_of}).model_dump_json(exclude_unset=True),
         kept_snapshot=market.snapshot_id,
     )
@@ -86,13 +87,13 @@ def plan_now(context: WebContext, asked: PlanRequest) -> Plan:
     return make_plan(asked, context.require_market(), now=now, pools=context.pools(), default_sensitivity=sensitivity)
 
 
-def answer_parts(context: WebContext, plan: Plan, asked: PlanRequest, *, base: str) -> dict[str, Any]:
-    """What the template of an answer shows."""
+def answer_parts(plan: Plan, asked: PlanRequest, *, pools: Mapping[str, OnPremPool], base: str) -> dict[str, Any]:
+    """What the template of an answer shows; `pools` is the stored own hardware that the request may name."""
     tied = {option.tie_group for option in plan.options if _in_group(plan, option) > 1}
     return {
         "plan": plan,
         "tied": tied,
-        "figures": plan_figures(plan, context.pools()),
+        "figures": plan_figures(plan, pools),
         "curl": curl_of(asked, base),
         "all_dated": bool(plan.options) and all(_is_old(option) for option in plan.options),
     }

@@ -3,14 +3,16 @@
 from typing import Final
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from service.domain.request import PlanRequest, SaveSpec
+from service.domain.saved import RefreshedPlan, SavedPlan
 from service.flows.plan import check_request, make_plan, market_as_of
 from service.flows.plan_refresh import Today, refresh_plan
-from service.flows.saved_plans import read_plan, save_plan
+from service.flows.saved_plans import pools_of, read_plan, save_plan
 from service.web.context import WebContext, context_of
 from service.web.plan_pages import answer_parts
 from service.web.refusals import PageRefusal
@@ -36,9 +38,15 @@ def get_saved(request: Request, plan_id: str) -> Response:
     """The plan as it was answered."""
     context = context_of(request)
     saved = read_plan(context.engine, plan_id[:100], context.clock())
-    asked = PlanRequest.model_validate_json(_json(saved.request))
-    parts = answer_parts(context, saved.answer, asked, base=str(request.base_url).rstrip("/"))
-    return page(request, "saved.html", saved=saved, change=None, **parts)
+    return _shown(request, saved, None)
+
+
+def _shown(request: Request, saved: SavedPlan, change: RefreshedPlan | None) -> Response:
+    """The plan, its charts with the hardware as it was then, and what changed since."""
+    asked = PlanRequest.model_validate_json(to_json(saved.request))
+    pools = pools_of(context_of(request).engine, saved.plan_id)
+    parts = answer_parts(saved.answer, asked, pools=pools, base=str(request.base_url).rstrip("/"))
+    return page(request, "saved.html", saved=saved, change=change, **parts)
 
 
 @router.post("/ui/plans/{plan_id}/refresh")
@@ -53,9 +61,7 @@ def _refreshed(request: Request, plan_id: str) -> Response:
     today = Today(market=context.require_market(), pools=context.pools())
     change = refresh_plan(context.engine, plan_id, today, context.clock())
     saved = read_plan(context.engine, plan_id, context.clock())
-    asked = PlanRequest.model_validate_json(_json(saved.request))
-    parts = answer_parts(context, saved.answer, asked, base=str(request.base_url).rstrip("/"))
-    return page(request, "saved.html", saved=saved, change=change, **parts)
+    return _shown(request, saved, change)
 
 
 def _save(context: WebContext, sent: Sent) -> str:
@@ -85,9 +91,3 @@ def _request_to_save(sent: Sent) -> PlanRequest:
         return PlanRequest.model_validate_json(first(sent, "request")).model_copy(update={"save": save})
     except ValidationError:
         raise PageRefusal(422, "The plan was not saved", "Its request cannot be read. Plan it again and save it.") from None
-
-
-def _json(tree: object) -> bytes:
-    from pydantic_core import to_json
-
-    return to_json(tree)
