@@ -9,7 +9,7 @@ from service.domain.base import PositiveFraction, PositiveUsd, Request, Slug
 from service.domain.decision import BreakevenUtilization, PaybackMonths, UsefulHourCost
 from service.domain.estimate import Assumption
 from service.domain.request import OnPremPool, PlanRequest
-from service.domain.weighing import InputSwing, Npv, OwnAndBurst, Scenario, ScenarioOutcome, SwitchingValues
+from service.domain.weighing import InputSwing, Npv, OwnAndBurst, Scenario, ScenarioOutcome, SwitchingValues, UseBounds
 
 MOST_HOURS = 17_568  # two years
 Gpus = Annotated[float, Field(ge=0, le=100_000)]
@@ -90,17 +90,6 @@ class BreakevenCurves:
 
     cost_against_utilization: tuple[CostAtUse, ...]
     cumulative_cost: tuple[CostByMonth, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UseBounds:
-    """The use that decides, when only the active part of it was measured: the verdict at both ends."""
-
-    low_utilization: float
-    high_utilization: float
-    verdict_at_low: str
-    verdict_at_high: str
-    explained: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from service.domain.weighing import InputSwing, Npv, OwnAndBurst, QueueWait, ScenarioOutcome, SwitchingValues
+from service.domain.measured import UseReading
+from service.domain.weighing import InputSwing, Npv, OwnAndBurst, QueueWait, ScenarioOutcome, SwitchingValues, UseBounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +53,5 @@ class Decision:
     switching: SwitchingValues | None = None
     queue: QueueWait | None = None
     own_and_burst: OwnAndBurst | None = None  # of a service with a load profile
+    measured: UseReading | None = None  # what usage.measured_pool stands for
+    use_bounds: UseBounds | None = None  # where only the active share was measured

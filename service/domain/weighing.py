@@ -94,3 +94,14 @@ class OwnAndBurst:
     last_owned_use_fraction: float | None
     next_use_fraction: float | None
     explained: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseBounds:
+    """The use that decides, when only the active part of it was measured: the verdict at both ends."""
+
+    low_utilization: float
+    high_utilization: float
+    verdict_at_low: str
+    verdict_at_high: str
+    explained: str

@@ -10,8 +10,9 @@ from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
 from service.flows.plan import check_request, make_plan
 from service.solver.breakeven import Priced, breakeven_of
 from service.solver.market import Market
+from service.solver.named_pools import DEFAULT_CARD, DEFAULT_POOL
 from service.solver.pool_defaults import default_pool
-from service.solver.solve import DEFAULT_CARD, DEFAULT_POOL, own_of
+from service.solver.solve import own_of
 from service.solver.work import one_card
 
 _TWO: int = 2  # options: the pool's own and the cheapest of the cloud
@@ -63,7 +64,7 @@ def _cheapest(plan: PlanRequest, pool: OnPremPool, market: Market, now: datetime
     asked = plan.model_copy(update={"on_prem": (pool,), "limit": _TWO})
     check_request(asked, now)
     answer = make_plan(asked, market, now=now, pools={}, default_sensitivity=default)
-    own = own_of(asked, pools={}, default_sensitivity=default)[0]
+    own = own_of(asked, pools={}, default_sensitivity=default, standing=market.standing)[0]
     if own.exclusion is not None:
         raise InvalidInput(f"the pool cannot do this work: {own.exclusion.explained}", pointer="/pool")
     best = next((option for option in answer.options if option.kind == "cloud"), None)

@@ -22,6 +22,7 @@ from service.domain.saved import (
 )
 from service.flows.plan_kept import PLAN, kept_values
 from service.solver.market import Market
+from service.solver.onprem import OwnHardware
 from service.solver.solve import own_of
 from service.store import plans as rows
 from service.store.engine import reading, writing
@@ -60,7 +61,7 @@ def save_plan(
     """
     if request.save is None:
         raise InvalidInput("the request does not ask to be saved", pointer="/save")
-    own = own_of(request, pools=pools, default_sensitivity=default_sensitivity) if request.on_prem else []
+    own = own_on(market, request, pools, default_sensitivity)
     values = kept_values(request, request.save, plan, market, own, default_sensitivity, now)
     with writing(engine) as connection:
         if rows.has_plan(connection, plan.plan_id):
@@ -69,6 +70,21 @@ def save_plan(
         rows.add_plan(connection, values)
         rows.add_event(connection, plan.plan_id, event="saved", by=request.save.owner, at=now, detail=request.save.name)
     return True
+
+
+def own_on(
+    market: Market, request: PlanRequest, pools: Mapping[str, OnPremPool], default_sensitivity: DataSensitivity
+) -> list[OwnHardware]:
+    """The own hardware that a plan of this request on this market is decided with."""
+    if not request.on_prem:
+        return []
+    return own_of(
+        request,
+        pools=pools,
+        default_sensitivity=default_sensitivity,
+        standing=market.standing,
+        calibration=market.calibration,
+    )
 
 
 def _rename(connection: Connection, plan_id: str, save: SaveSpec, now: datetime) -> None:
@@ -104,6 +120,14 @@ def read_plan(engine: Engine, plan_id: str, now: datetime) -> SavedPlan:
         events=tuple(PlanEvent(**{name: one[name] for name in ("at", "event", "by", "detail")}) for one in events),
         answer=PLAN.validate_json(row["answer"]),
     )
+
+
+def pools_of(engine: Engine, plan_id: str) -> dict[str, OnPremPool]:
+    """The own hardware that the plan was reckoned with, by name, as it was then. Raises UnknownPlan."""
+    with reading(engine) as connection:
+        kept = rows.plan_row(connection, plan_id)["own"]
+    given = [{name: value for name, value in one["pool"].items() if value is not None} for one in kept]
+    return {pool["name"]: OnPremPool.model_validate(pool, strict=False) for pool in given}
 
 
 class SavedPlans:

@@ -8,14 +8,15 @@ import numpy as np
 
 from providers.gpus import Gpu
 from providers.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
-from service.domain.breakeven import Breakeven, BreakevenCurves, BreakevenRequest, CostAtUse, CostByMonth, Demand, UseBounds
+from service.domain.breakeven import Breakeven, BreakevenCurves, BreakevenRequest, CostAtUse, CostByMonth, Demand
 from service.domain.decision import BreakevenUtilization, PaybackMonths, UsefulHourCost
 from service.domain.estimate import Assumption
 from service.domain.request import OnPremPool, PoolMode
-from service.domain.weighing import InputSwing, Npv, ScenarioOutcome
+from service.domain.weighing import InputSwing, Npv, ScenarioOutcome, UseBounds
 from service.solver.amortize import PoolCost, breakeven_utilization, useful_usd_per_gpu_hour
 from service.solver.burst import Floats, demand_of_mean_and_peak
 from service.solver.draws import REPORT_DRAWS, Draws, draws_of
+from service.solver.measured import open_bounds
 from service.solver.mix import own_and_burst
 from service.solver.pool_defaults import cost_of
 from service.solver.pool_lines import monthly_lines
@@ -55,8 +56,8 @@ def breakeven_of(
     cost, listed = cost_of(pool, gpu)
     price, demand, more = cloud.usd_per_gpu_hour, *_demand(request.demand)
     share = _share(request, cloud, cost, demand)
-    bounds = _open_bounds(request, cost, price) if share is None else None
     needed = breakeven_utilization(cost, price)
+    bounds = open_bounds(request.active_utilization or 0.0, needed) if share is None else None
     own, rent = _monthly(pool, cost, share, price)
     verdict = _verdict(share, needed) if bounds is None else "depends"
     shown = round(needed, 6) if needed <= 1 else None
@@ -138,18 +139,6 @@ def _share(request: BreakevenRequest, cloud: Priced, cost: PoolCost, demand: Flo
     if demand is not None:
         return float(np.minimum(demand, cost.gpus).mean()) / cost.gpus
     return None
-
-
-def _open_bounds(request: BreakevenRequest, cost: PoolCost, price: float) -> UseBounds:
-    """What is allocated lies between what is active and all of it: a rented GPU bills the hours that a job holds it."""
-    low, needed = request.active_utilization or 0.0, breakeven_utilization(cost, price)
-    at_low, at_high = _verdict(low, needed), _verdict(1.0, needed)
-    text = (
-        f"only the active share, {percent(low)}, is measured; a rented GPU bills the hours that jobs hold it, which lie between"
-        f" {percent(low)} and 100 %: {'both ends say the same' if at_low == at_high else 'the decision is open'};"
-        " measure the allocated share"
-    )
-    return UseBounds(low_utilization=low, high_utilization=1.0, verdict_at_low=at_low, verdict_at_high=at_high, explained=text)
 
 
 def _verdict(share: float | None, needed: float) -> str:

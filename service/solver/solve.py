@@ -7,11 +7,9 @@ the cheapest rows, exact lines of these rows with own hardware beside them, deci
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 import numpy as np
 
-from providers.errors import InvalidInput
 from service.domain.estimate import Assumption
 from service.domain.plan import BestOfMarketTier, Decision, Exclusion, Plan, PlanOption
 from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
@@ -29,27 +27,26 @@ from service.solver.interruption import prior_assumptions
 from service.solver.leaders import leaders_of
 from service.solver.market import Market
 from service.solver.market_best import best_of_markets, first_of_markets
+from service.solver.measured import assumed_of, gpus_of, measured_of, share_of, with_reading
+from service.solver.named_pools import named_pools
 from service.solver.onprem import OwnHardware, own_hardware
 from service.solver.options import cloud_entries
 from service.solver.order import Entry, made, ordered
 from service.solver.pick import Rows, cheapest, joined
 from service.solver.policy_price import policy_price
-from service.solver.pool_defaults import default_pool
 from service.solver.pricing import PRICE_RANGE, Pricing, job_terms
 from service.solver.requirement import requirement_of
 from service.solver.shape import shapes_of
+from service.solver.standing import NOTHING_ELSE, Standing
 from service.solver.surcharge import with_surcharges
 from service.solver.tables import LIVE, SUSPECT
 from service.solver.told import prices_of
 from service.solver.transfer import AS_OF, EGRESS_USD_PER_GB, SOURCE, transfer_of
 from service.solver.unpriced import not_priced
 from service.solver.weigh import terms_of
-from service.solver.work import Work, one_card, work_of
+from service.solver.work import Work, work_of
 
 __all__ = ["SOLVER_VERSION", "own_of", "solve"]
-
-DEFAULT_POOL: Final = "default"
-DEFAULT_CARD: Final = "H100-SXM"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +76,13 @@ def solve(
         pools: stored pools by name, for requests that name them.
         draws: the points of the decision's quantiles; None: the plan's own table.
         default_sensitivity: the class of data of a request that names none.
-        measured_utilization: the share that `usage.measured_pool` stands for.
+        measured_utilization: a share in the place of what the market's measurement of `usage.measured_pool` says.
     Raises:
         InvalidInput: with the JSON pointer of what cannot be.
     """
-    problem = _problem(request, pools or {}, default_sensitivity, measured_utilization, market.calibration)
+    use = None if measured_utilization is not None else measured_of(request.usage, market.standing.measured)
+    share = measured_utilization if use is None else share_of(use)
+    problem = _problem(request, pools or {}, default_sensitivity, share, market.calibration)
     pricing, assumed = _pricing(problem, market)
     mask = mask_of(market, request.constraints, problem.data_class, pricing, evaluated_at)
     found = find(pricing, mask, request.constraints)
@@ -93,15 +92,26 @@ def solve(
     options = with_surcharges(made(shown), market)
     dearest = dearest_on_demand(pricing, found) if own else {}
     decision = decide(own, _cheapest(cloud, shown, options), problem.work, dearest, terms_of(request, draws))
+    if use is not None:
+        decision = with_reading(decision, use, now=evaluated_at, gpus=gpus_of(use, (*problem.pools, *(pools or {}).values())))
     left_out = (*exclusions(pricing, mask, found, request.constraints), *(one.exclusion for one in own if one.exclusion))
-    assumptions = (*problem.assumed, *assumed, *listed, *_priors(options), *_class_assumed(problem))
+    measured = () if use is None else (assumed_of(use),)
+    assumptions = (*problem.assumed, *measured, *assumed, *listed, *_priors(options), *_class_assumed(problem))
     best = best_of_markets(first, options)
     return _answer(problem, market, pricing, mask, found, shown, options, decision, left_out, assumptions, best, evaluated_at)
 
 
-def own_of(request: PlanRequest, *, pools: Mapping[str, OnPremPool], default_sensitivity: DataSensitivity) -> list[OwnHardware]:
+def own_of(
+    request: PlanRequest,
+    *,
+    pools: Mapping[str, OnPremPool],
+    default_sensitivity: DataSensitivity,
+    standing: Standing = NOTHING_ELSE,
+    calibration: Calibration = UNCALIBRATED,
+) -> list[OwnHardware]:
     """The own hardware of a request on its work, with its cost: what a plan of it decides with, whatever the market."""
-    problem = _problem(request, pools, default_sensitivity, None)
+    use = measured_of(request.usage, standing.measured)
+    problem = _problem(request, pools, default_sensitivity, None if use is None else share_of(use), calibration)
     return own_hardware(problem.pools, problem.work, request.workload, request.constraints)[0]
 
 
@@ -109,11 +119,10 @@ def _problem(
     request: PlanRequest, stored: Mapping[str, OnPremPool], default: DataSensitivity, measured: float | None,
     calibration: Calibration = UNCALIBRATED,
 ) -> _Problem:  # fmt: skip
-    pools = _pools(request, stored)
+    pools = named_pools(request, stored)
     job, assumed = (None, ()) if request.workload.task is Task.RAW else job_shape(request.workload, calibration)
-    if request.usage.measured_pool is not None and measured is None:
-        raise InvalidInput("no measured utilization of this pool is at hand", pointer="/usage/measured_pool")
-    work, of_work = work_of(request, job, pools, measured)
+    measured_on = stored.get(request.usage.measured_pool or "")
+    work, of_work = work_of(request, job, pools or ((measured_on,) if measured_on is not None else ()), measured)
     return _Problem(
         request=request,
         data_class=request.constraints.data_sensitivity or default,
@@ -121,25 +130,6 @@ def _problem(
         work=work,
         assumed=[*assumed, *of_work],
     )
-
-
-def _pools(request: PlanRequest, stored: Mapping[str, OnPremPool]) -> tuple[OnPremPool, ...]:
-    """The request's pools, names resolved."""
-    found = []
-    for at, pool in enumerate(request.on_prem):
-        if isinstance(pool, OnPremPool):
-            found.append(pool)
-        elif pool in stored:
-            found.append(stored[pool])
-        elif pool == DEFAULT_POOL:
-            named = request.usage.reference_gpu
-            card = one_card(named or DEFAULT_CARD, pointer="/usage/reference_gpu" if named else f"/on_prem/{at}")
-            found.append(default_pool(card))
-        else:
-            raise InvalidInput(
-                "no pool of this name is stored", pointer=f"/on_prem/{at}", allowed=(DEFAULT_POOL, *sorted(stored))
-            )
-    return tuple(found)
 
 
 def _pricing(problem: _Problem, market: Market) -> tuple[Pricing, list[Assumption]]:

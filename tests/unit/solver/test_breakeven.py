@@ -32,7 +32,7 @@ def test_allocated_use_decides_and_active_use_does_not():
 def test_active_use_alone_leaves_the_decision_open_and_gives_both_bounds():
     found = answer(active_utilization=0.20)
     assert found.verdict == "depends"
-    assert "the decision is open" in found.sentence
+    assert "The decision is open" in found.sentence
     bounds = found.use_bounds
     assert (bounds.low_utilization, bounds.high_utilization) == (0.20, 1.0)
     assert (bounds.verdict_at_low, bounds.verdict_at_high) == ("cloud", "on_prem")
