@@ -22,8 +22,8 @@ from service.reports.charts import cost_against_utilization, cumulative_cost, to
 from service.reports.figure import Figure
 from service.reports.market_charts import cost_against_time, cost_by_component
 from service.solver.amortize import PoolCost, payback_months, tipping_usd_per_gpu_hour, useful_usd_per_gpu_hour
+from service.solver.named_pools import DEFAULT_CARD, DEFAULT_POOL
 from service.solver.pool_defaults import cost_of, default_pool
-from service.solver.solve import DEFAULT_CARD, DEFAULT_POOL
 from service.solver.words import about
 from service.solver.work import one_card
 
