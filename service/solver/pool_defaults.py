@@ -153,7 +153,8 @@ def _by_parts(pool: OnPremPool, box: Box, reader: _Reader) -> PoolCost:
     extra = network + reader.read("spares_fraction", factor["spares_fraction"])
     residual = reader.read("residual_fraction", factor["residual_fraction"])
     rate = reader.read("discount_rate_fraction", factor["discount_rate_fraction"])
-    staff = _Default(8e3 * share, box.staff_usd_per_year * share, 60e3 * share, "USD per node-year", "0.1-0.5 of a person a node")
+    base = box.staff_usd_per_year * share
+    staff = _Default(0.32 * base, base, 2.4 * base, "USD per node-year", "0.1-0.5 of a person a node of eight cards")
     return PoolCost(
         gpus=pool.gpus_per_node * nodes,
         capex_usd=capex * (1 + extra),
