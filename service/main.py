@@ -41,6 +41,7 @@ from service.settings import Settings, build_adapters, interval_seconds
 from service.slow_clients import protocol_with
 from service.store.engine import make_engine
 from service.store.schema import prepare_database
+from service.usage_poller import UsagePoller
 from service.web.context import WebContext
 from service.web.site import add_pages
 from service.worker import Refresher
@@ -88,13 +89,17 @@ def serve(settings: Settings, *, refresh: bool = True) -> None:
     with listener, open_parts(settings) as parts:
         app = build_app(settings, parts)
         refresher = make_refresher(settings, parts) if refresh else None
-        if refresher is not None:
+        usage = None if refresher is None else make_usage_poller(settings, parts, refresher)
+        if refresher is not None and usage is not None:
             refresher.start()
+            usage.start()
         watcher = Watcher(parts.chat)
         watcher.start()
         settle()
         parts.uses.start()
         _Server(server_config(app, settings), refresher, parts.http).run(sockets=[listener])
+        if usage is not None:
+            usage.stop()
         parts.uses.stop()
         watcher.stop()
 
@@ -104,11 +109,14 @@ def work(settings: Settings) -> None:
     configure_logs()
     with open_parts(settings) as parts:
         refresher = make_refresher(settings, parts)
+        usage = make_usage_poller(settings, parts, refresher)
         ended = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ended.set())
         refresher.start()
+        usage.start()
         ended.wait()
+        usage.stop()
         _stop(refresher, parts.http)
 
 
@@ -208,6 +216,18 @@ def make_chat(settings: Settings, engine: Engine, snapshots: SnapshotHolder) -> 
         saved=SavedPlans(engine),
     )
     return build_doors(world, settings.chat)
+
+
+def make_usage_poller(settings: Settings, parts: Parts, refresher: Refresher) -> UsagePoller:
+    """Measures the stored pools where a Prometheus server is set, in the process that leads."""
+    return UsagePoller(
+        engine=parts.engine,
+        http=parts.http,
+        settings=settings.prometheus,
+        pools=parts.snapshots.pools,
+        clock=now_utc,
+        leads=lambda: refresher.lead() is not None,
+    )
 
 
 def make_refresher(settings: Settings, parts: Parts) -> Refresher:

@@ -16,6 +16,7 @@ from service.access_settings import AccessSettings, LimitSettings, OidcSettings
 from service.chat_settings import ChatSettings
 from service.domain.request import DataSensitivity
 from service.model_settings import HuggingFaceSettings
+from service.usage_settings import PrometheusSettings
 
 if TYPE_CHECKING:
     from providers.base import Adapter
@@ -140,6 +141,7 @@ class Settings(BaseSettings):
     calibration_path: Path | None = None  # written by `gpuplan calibrate`
     policy_path: Path | None = None  # a company's own policy table, in the place of the shipped one
     huggingface: HuggingFaceSettings = HuggingFaceSettings()
+    prometheus: PrometheusSettings = PrometheusSettings()
     providers: ProvidersSettings = ProvidersSettings()
     chat: ChatSettings = ChatSettings()
     access: AccessSettings = AccessSettings()

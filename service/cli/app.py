@@ -25,6 +25,7 @@ from service.cli import (
     record,
     refresh,
     serve,
+    usage,
     watch,
 )
 from service.cli.exits import OUR_ERROR, USAGE, CommandError, report
@@ -63,6 +64,7 @@ app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(keys.app, name="keys")
 app.add_typer(accept.app, name="accept")
 app.add_typer(policy.app, name="policy")
+app.add_typer(usage.app, name="usage")
 app.command("calibrate")(calibrate.calibrate)
 app.command("measure")(measure.measure)
 app.command("openapi")(openapi.openapi)
