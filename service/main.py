@@ -9,13 +9,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import uuid4
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
+from prometheus_client import start_http_server
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
@@ -242,6 +243,7 @@ def make_refresher(settings: Settings, parts: Parts) -> Refresher:
         holder=parts.holder,
         metrics=parts.metrics,
         on_change=parts.snapshots.poll,
+        lease_ttl=timedelta(seconds=settings.lease_seconds),
     )
 
 

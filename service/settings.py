@@ -142,6 +142,8 @@ class Settings(BaseSettings):
     policy_path: Path | None = None  # a company's own policy table, in the place of the shipped one
     huggingface: HuggingFaceSettings = HuggingFaceSettings()
     prometheus: PrometheusSettings = PrometheusSettings()
+    metrics_port: int | None = Field(default=None, ge=1, le=65_535)  # of `gpuplan worker`, which answers nothing else
+    lease_seconds: int = Field(default=30, ge=3, le=3600)  # how long a refresher that went silent keeps the others out
     providers: ProvidersSettings = ProvidersSettings()
     chat: ChatSettings = ChatSettings()
     access: AccessSettings = AccessSettings()

@@ -95,11 +95,14 @@ class Refresher:
     def lead(self) -> HeldLease | None:
         """Takes or renews the lease; None while another process leads. A new leader ends what the last one left."""
         with self._leading:
-            held = self._keeper.acquire()
-            if held is not None and held != self._held:
-                take_over_jobs(self._engine, held, self._clock)
-            self._held = held
-            self._metrics.leads(held is not None)
+            held = None
+            try:
+                held = self._keeper.acquire()
+                if held is not None and held != self._held:
+                    take_over_jobs(self._engine, held, self._clock)
+            finally:  # a database that does not answer: nobody knows that we lead, so we do not
+                self._held = held
+                self._metrics.leads(held is not None)
             return held
 
     def refresh_window(self, name: str) -> RefreshResult | None:

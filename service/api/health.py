@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from service.api.context import context_of
 from service.api.problems import Refusal
 from service.api.routing import operation, router_of
-from service.flows.readiness import database_answers
+from service.flows.readiness import backlog, database_answers
 from service.metrics import CONTENT_TYPE
 
 router = router_of("service")
@@ -57,4 +57,6 @@ def get_readiness(request: Request) -> Readiness:
 def get_metrics(request: Request) -> PlainTextResponse:
     """Counters of the service in the text form of Prometheus."""
     context = context_of(request)
+    found = backlog(context.engine, context.clock())
+    context.metrics.database(None if found is None else found.jobs, is_led=found is not None and found.is_led)
     return PlainTextResponse(context.metrics.render(context.market(), context.clock()), media_type=CONTENT_TYPE)

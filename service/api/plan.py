@@ -1,5 +1,6 @@
 """POST /plan: where a workload is cheapest to run, and why."""
 
+import time
 from datetime import datetime
 from functools import partial
 
@@ -41,9 +42,11 @@ async def post_plan(request: Request, idempotency_key: IdempotencyKey = None) ->
     now = context.clock()
     check_request(asked, now)
     if asked.as_of is None and asked.save is None and idempotency_key is None:
+        began = time.perf_counter()
         plan = make_plan(
             asked, context.require_market(), now=now, pools=context.pools(), default_sensitivity=context.default_sensitivity
         )
+        context.metrics.planned(plan, began)
         return Response(plan_json(plan, asked), media_type="application/json", headers={"Cache-Control": "no-store"})
     answer = partial(_answer, context, asked, now)
     request.scope["changes"] = asked.save is not None  # for the audit log

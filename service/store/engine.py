@@ -12,6 +12,10 @@ from sqlalchemy.pool import QueuePool
 
 BUSY_TIMEOUT_SECONDS = 30.0
 _BEGIN = "gpuplan_begin"
+# A cut network sends no word: without these a query would wait for hours, and with it a refresher that must give up.
+_NOTICES_A_CUT = {
+    "connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000,
+}  # fmt: skip
 
 
 def make_engine(database_url: str) -> Engine:
@@ -20,7 +24,8 @@ def make_engine(database_url: str) -> Engine:
     if url.get_backend_name() == "sqlite":
         return _sqlite(database_url)
     # Prepared statements break behind a pooler that shares server sessions between transactions.
-    return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=20, connect_args={"prepare_threshold": None})
+    connect = {"prepare_threshold": None, **_NOTICES_A_CUT}
+    return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=20, pool_timeout=10, connect_args=connect)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from service.store.errors import UnknownJob
 from service.store.tables import Job
@@ -67,6 +67,12 @@ def beat(connection: Connection, job_id: str, *, progress: float, now: datetime)
     return bool(connection.execute(update(_JOBS).where(is_running).values(progress=progress, beat_at=now)).rowcount)
 
 
+def has_open(connection: Connection, *, kind: str) -> bool:
+    """Whether any job of this kind waits or runs: a reading, so that who asks often blocks nobody."""
+    is_open = (_JOBS.c.kind == kind) & _JOBS.c.status.in_([QUEUED, RUNNING])
+    return connection.execute(select(_JOBS.c.job_id).where(is_open).limit(1)).first() is not None
+
+
 def take_back(connection: Connection, *, kind: str, silent_since: datetime, most_attempts: int, now: datetime) -> list[str]:
     """Queues the running jobs whose holder fell silent again; fails those that were tried too often. Returns the failed."""
     silent = (_JOBS.c.kind == kind) & (_JOBS.c.status == RUNNING) & (_JOBS.c.beat_at < silent_since)
@@ -91,6 +97,13 @@ def fail_abandoned(connection: Connection, *, kind: str, holder: str, now: datet
     problem = {"code": "interrupted", "detail": "the process that ran it stopped"}
     done = update(_JOBS).where(abandoned).values(status=FAILED, problem=problem, finished_at=now)
     return int(connection.execute(done).rowcount)
+
+
+def open_jobs(connection: Connection) -> dict[str, int]:
+    """How many jobs wait and run, by status."""
+    is_open = _JOBS.c.status.in_([QUEUED, RUNNING])
+    query = select(_JOBS.c.status, func.count()).where(is_open).group_by(_JOBS.c.status)
+    return {str(row[0]): int(row[1]) for row in connection.execute(query)}
 
 
 def forget_old(connection: Connection, *, now: datetime) -> int:

@@ -78,6 +78,12 @@ class LeaseKeeper:
             return holder
 
 
+def is_held(connection: Connection, now: datetime, name: str = REFRESHER) -> bool:
+    """True when somebody holds the lease."""
+    query = select(_LEASES.c.holder).where(_LEASES.c.name == name, _LEASES.c.expires_at > now)
+    return connection.execute(query).first() is not None
+
+
 def check_fence(connection: Connection, held: HeldLease) -> None:
     """Inside a writing transaction: raises LeaseLost unless `held` is still the newest; nobody can take it until the commit."""
     query = select(_LEASES.c.fence, _LEASES.c.holder).where(_LEASES.c.name == held.name)
