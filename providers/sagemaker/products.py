@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from pydantic import Field
 
@@ -95,7 +96,7 @@ def _is_read(row: list[str], place: Mapping[str, int]) -> bool:
 
     if row[place["TermType"]] != "OnDemand" or FAMILY not in cells("productFamily"):
         return False
-    named = {attribute: next((cell for cell in cells(attribute) if cell), "") for attribute in _FIELDS}
+    named: dict[str, Any] = {attribute: next((cell for cell in cells(attribute) if cell), "") for attribute in _FIELDS}
     product = MlProduct.model_construct(**named)  # not checked here: what is kept is read, or refused, by `parse`
     return product.tier is not None and (product.has_gpu or product.ec2_type in shipped_facts())
 

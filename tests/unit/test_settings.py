@@ -85,7 +85,7 @@ def test_a_refused_value_names_its_variable_and_is_not_echoed(monkeypatch, name,
 
 
 def test_an_identity_provider_is_named_whole(monkeypatch):
-    with pytest.raises(SettingsInvalid, match="GPUPLAN_OIDC: .*go together"):
+    with pytest.raises(SettingsInvalid, match=r"GPUPLAN_OIDC: .*go together"):
         settings_with(monkeypatch, OIDC__ISSUER="https://login.example")
 
 
