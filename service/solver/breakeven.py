@@ -20,7 +20,7 @@ from service.solver.measured import open_bounds
 from service.solver.mix import own_and_burst
 from service.solver.pool_defaults import cost_of
 from service.solver.pool_lines import monthly_lines
-from service.solver.uncertainty import payback_months_of, purchase_of
+from service.solver.purchase import payback_months_of, purchase_of
 from service.solver.weigh import NAMED, npv_of, outcome_of, ranges_of, shown_months, swings_of, switching_of
 from service.solver.words import about_usd, percent
 

@@ -31,16 +31,17 @@ class Draws:
 
     count: int
     inputs: dict[str, Floats]  # by input, numbers between 0 and 1
+    roots: dict[str, tuple[Floats, Floats]]  # by input, the square roots of them and of what they lack to 1
     shocks: Floats  # (terms, count), standard normal
 
     def triangular(self, name: str, low: float, mode: float, high: float) -> Floats:
         """The input's points as a triangular distribution."""
         if high <= low:
             return np.full(self.count, mode)
-        unit, turn = self.inputs[name], (mode - low) / (high - low)
-        rising = low + np.sqrt(unit * (high - low) * (mode - low))
-        falling = high - np.sqrt((1 - unit) * (high - low) * (high - mode))
-        made: Floats = np.where(unit < turn, rising, falling)
+        (up, down), width = self.roots[name], high - low
+        rising = low + up * math.sqrt(width * (mode - low))
+        falling = high - down * math.sqrt(width * (high - mode))
+        made: Floats = np.where(self.inputs[name] < (mode - low) / width, rising, falling)
         return made
 
 
@@ -56,7 +57,12 @@ def draws_of(count: int) -> Draws:
     end = end / end.std()
     resale = RESALE_CORRELATION * end + math.sqrt(1 - RESALE_CORRELATION**2) * own
     inputs["resale"] = (np.argsort(np.argsort(resale)) + 0.5) / count
-    return Draws(count=count, inputs=inputs, shocks=shocks)
+    return Draws(count=count, inputs=inputs, roots=roots_of(inputs), shocks=shocks)
+
+
+def roots_of(inputs: dict[str, Floats]) -> dict[str, tuple[Floats, Floats]]:
+    """What a triangular distribution needs of each input."""
+    return {name: (np.sqrt(unit), np.sqrt(1 - unit)) for name, unit in inputs.items()}
 
 
 def _strata(count: int, prime: int) -> Floats:
@@ -104,7 +110,8 @@ def _paths(draws: Draws, months: int, lead_months: int, volatility: float) -> Pr
     return PricePaths(factors=factors, summed=np.cumsum(factors, axis=1))
 
 
-def quantile(values: Floats, share: float) -> float:
-    """The order statistic at this share: exact, and fit for infinities."""
-    at = max(0, math.ceil(share * len(values)) - 1)
-    return float(np.partition(values, at)[at])
+def quantiles(values: Floats, shares: tuple[float, float, float] = (0.1, 0.5, 0.9)) -> tuple[float, float, float]:
+    """The order statistics at these shares: exact, and fit for infinities."""
+    low, middle, high = (max(0, math.ceil(share * len(values)) - 1) for share in shares)
+    sorted_there = np.partition(values, (low, middle, high))
+    return float(sorted_there[low]), float(sorted_there[middle]), float(sorted_there[high])

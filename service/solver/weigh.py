@@ -18,21 +18,10 @@ from service.solver.draws import INPUTS, PLAN_DRAWS, Draws, draws_of
 from service.solver.fit import RawNeed
 from service.solver.mix import own_and_burst
 from service.solver.onprem import OwnHardware
+from service.solver.purchase import Purchase, npv_usd, payback_months_of, purchase_of
 from service.solver.queueing import delay_usd_per_gpu_hour, wait_per_service
-from service.solver.uncertainty import (
-    FALLING,
-    GIVEN_RANGE,
-    RISING,
-    UTILIZATION_RANGE,
-    VOLATILITY,
-    Purchase,
-    Range,
-    npv_usd,
-    outcomes,
-    payback_months_of,
-    purchase_of,
-    swings,
-)
+from service.solver.swings import FALLING, RISING, swings
+from service.solver.uncertainty import GIVEN_RANGE, UTILIZATION_RANGE, VOLATILITY, Range, outcomes
 from service.solver.words import about, percent
 from service.solver.work import Work
 

@@ -11,17 +11,11 @@ from hypothesis import strategies as st
 from providers.gpus import GPUS
 from service.domain.request import OnPremPool, PoolMode
 from service.solver.amortize import payback_months
-from service.solver.draws import INPUTS, draws_of, price_paths, quantile
+from service.solver.draws import INPUTS, draws_of, price_paths, quantiles, roots_of
 from service.solver.pool_defaults import cost_of
-from service.solver.uncertainty import (
-    Purchase,
-    npv_usd,
-    outcomes,
-    payback_months_of,
-    purchase_of,
-    savings_usd,
-    swings,
-)
+from service.solver.purchase import Purchase, npv_usd, payback_months_of, purchase_of, savings_usd
+from service.solver.swings import swings
+from service.solver.uncertainty import outcomes
 
 # 1,000 available hours a month at 60 %, cloud 3, energy 0.5 a busy hour, 500 a month fixed: 600 x 2.5 - 500 = 1,000 a month
 PLAIN = Purchase(
@@ -124,7 +118,8 @@ def test_a_thousand_draws_say_what_ten_thousand_say():
 def test_resale_that_follows_the_price_widens_the_tails():
     bought = replace(purchase_of(NODE, utilization=0.6, cloud_usd_per_gpu_hour=4.25), resale_usd=150_000)
     draws = draws_of(1000)
-    alone = replace(draws, inputs={**draws.inputs, "resale": draws.inputs["staff"]})
+    inputs = {**draws.inputs, "resale": draws.inputs["staff"]}
+    alone = replace(draws, inputs=inputs, roots=roots_of(inputs))
     ranges = {"resale": (0.0, 2.0)}
     tied, free = (outcomes(bought, ranges, one).npv_usd for one in (draws, alone))
     assert tied[2] - tied[0] > 1.1 * (free[2] - free[0])
@@ -152,7 +147,7 @@ def test_the_price_s_volatility_is_what_is_asked():
 
 def test_quantiles_are_order_statistics():
     values = np.array([3.0, 1.0, math.inf, 2.0, math.inf])
-    assert [quantile(values, share) for share in (0.1, 0.5, 0.9)] == [1.0, 3.0, math.inf]
+    assert quantiles(values) == (1.0, 3.0, math.inf)
 
 
 def test_the_largest_swings_come_first_and_ten_at_most():
@@ -176,3 +171,33 @@ def test_what_is_owned_or_flat_is_no_purchase():
     for pool in (OnPremPool(gpu="H100 SXM", usd_per_gpu_hour=2.0), OnPremPool(gpu="H100 SXM", mode=PoolMode.OWNED)):
         cost = cost_of(pool, GPUS["H100-SXM"])[0]
         assert purchase_of(cost, utilization=0.5, cloud_usd_per_gpu_hour=4.0) is None
+
+
+@given(bought=purchases, factor=st.floats(0.3, 2))
+def test_a_swing_is_the_value_of_the_purchase_with_that_input_changed(bought, factor):
+    changed = {
+        "cloud_price": replace(bought, cloud_usd_per_gpu_hour=bought.cloud_usd_per_gpu_hour * factor),
+        "utilization": replace(bought, utilization=min(1.0, bought.utilization * factor)),
+        "availability": replace(bought, gpu_hours_per_month=bought.gpu_hours_per_month * factor),
+        "capex": replace(
+            bought,
+            capex_usd=bought.capex_usd * factor,
+            resale_usd=bought.resale_usd * factor,
+            maintenance_usd_per_month=bought.maintenance_usd_per_month * factor,
+        ),
+        "maintenance": replace(bought, maintenance_usd_per_month=bought.maintenance_usd_per_month * factor),
+        "staff": replace(bought, staff_usd_per_month=bought.staff_usd_per_month * factor),
+        "electricity": replace(
+            bought,
+            energy_usd_per_gpu_hour=bought.energy_usd_per_gpu_hour * factor,
+            energy_usd_per_month=bought.energy_usd_per_month * factor,
+        ),
+        "resale": replace(bought, resale_usd=bought.resale_usd * factor),
+        "colocation_and_software": replace(bought, other_usd_per_month=bought.other_usd_per_month * factor),
+        "discount_rate": replace(bought, rate_fraction=bought.rate_fraction * factor),
+        "lead_time": replace(bought, lead_months=bought.lead_months * factor),
+    }
+    scale = bought.capex_usd + float(np.abs(savings_usd(bought)).sum()) + abs(npv_usd(bought))
+    for name, other in changed.items():
+        for one in swings(bought, {name: (1.0, factor)}):
+            assert one.npv_at_high_usd == pytest.approx(npv_usd(other), abs=1e-6 * scale * (1 + factor)), name
