@@ -82,6 +82,28 @@ apt_install() {
   fi
 }
 
+# unpack_prometheus: Debian's prometheus beside .venv, for promtool; unpacked, not installed, so that no service is enabled.
+unpack_prometheus() {
+  if [ -x "$ROOT/.tools/prometheus/usr/bin/promtool" ] || command -v promtool >/dev/null 2>&1; then return 0; fi
+  if ! command -v apt-get >/dev/null 2>&1 || ! command -v dpkg >/dev/null 2>&1; then
+    say "Without promtool: the tests of alerts and dashboard are skipped."
+    return 0
+  fi
+  folder="$ROOT/.tools/prometheus.new"
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  say "Unpacking prometheus (tests of alerts and dashboard)"
+  if (cd "$folder" && { apt-get -qq download prometheus || { apt_quietly update && apt-get -qq download prometheus; }; }) >/dev/null 2>&1 &&
+    dpkg -x "$folder"/prometheus_*.deb "$folder" >/dev/null 2>&1; then
+    rm -f "$folder"/prometheus_*.deb
+    rm -rf "$ROOT/.tools/prometheus"
+    mv "$folder" "$ROOT/.tools/prometheus"
+  else
+    rm -rf "$folder"
+    say "prometheus could not be unpacked: the tests of alerts and dashboard are skipped."
+  fi
+}
+
 apt_quietly() {
   DEBIAN_FRONTEND=noninteractive apt-get -y -qq -o Dpkg::Use-Pty=0 "$@" </dev/null >/dev/null 2>&1
 }

@@ -25,6 +25,7 @@ apt_install "PDF reports" libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 f
 apt_install "tests in a real browser" chromium
 apt_install "recalculation of workbooks" libreoffice-calc-nogui
 apt_install "pictures of PDF pages" poppler-utils
+unpack_prometheus
 [ -z "$setup_only" ] || exit 0
 
 bin="$ROOT/.venv/bin"
