@@ -38,6 +38,7 @@ from service.flows.status import FeedSetting, feed_settings
 from service.logs import configure_logs
 from service.metrics import Metrics
 from service.opening import access_of
+from service.reports.runner import ReportRunner
 from service.settings import Settings, build_adapters, interval_seconds
 from service.slow_clients import protocol_with
 from service.store.engine import make_engine
@@ -96,12 +97,15 @@ def serve(settings: Settings, *, refresh: bool = True) -> None:
             usage.start()
         watcher = Watcher(parts.chat)
         watcher.start()
+        reports = ReportRunner(parts.engine, now_utc, holder=parts.holder)
+        reports.start()
         settle()
         parts.uses.start()
         _Server(server_config(app, settings), refresher, parts.http).run(sockets=[listener])
         if usage is not None:
             usage.stop()
         parts.uses.stop()
+        reports.stop()
         watcher.stop()
 
 

@@ -27,6 +27,7 @@ from service.api import (
     plans,
     problem_pages,
     providers,
+    reports,
     tables,
     watches,
 )
@@ -48,7 +49,7 @@ DESCRIPTION = (
     "Bodies and answers are JSON; every error is application/problem+json (RFC 9457)."
 )
 _ANSWERS = (plan, launch, estimate, breakeven, offers, history, tables)
-_RESOURCES = (*_ANSWERS, plans, providers, jobs, on_prem, acceptances, chat, watches, problem_pages, health, docs)
+_RESOURCES = (*_ANSWERS, plans, reports, providers, jobs, on_prem, acceptances, chat, watches, problem_pages, health, docs)
 
 
 def create_app(context: Context) -> FastAPI:

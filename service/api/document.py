@@ -15,6 +15,7 @@ from service.domain.acceptance import Acceptance
 from service.domain.breakeven import BreakevenRequest
 from service.domain.chat import ChatRequest
 from service.domain.estimation import EstimateRequest
+from service.domain.report import ReportRequest
 from service.domain.request import OnPremPool, PlanRequest
 from service.domain.saved import PlanStateChange, ShareRequest
 from service.domain.watch import WatchRequest
@@ -22,11 +23,12 @@ from service.domain.watch import WatchRequest
 REF: Final = "#/components/schemas/{model}"
 BODIES: Final[tuple[type[BaseModel], ...]] = (
     PlanRequest, EstimateRequest, BreakevenRequest, OnPremPool, Acceptance, ChatRequest, WatchRequest, PlanStateChange,
-    ShareRequest,
+    ShareRequest, ReportRequest,
 )  # fmt: skip
 TAGS: Final = {
     "plan": "Where is it cheapest to run, and why.",
     "plans": "Plans that are kept: compared, approved, shared.",
+    "reports": "Budget reviews over plans, as documents.",
     "prices": "What the market sells, now and before.",
     "tables": "The GPUs and models that are known.",
     "providers": "Where prices come from and how old they are.",

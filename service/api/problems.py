@@ -21,6 +21,7 @@ from providers.errors import (
 from service.chat.platform import ChatOff, NotSigned, Unreadable
 from service.flows.idempotency import KeyReused, KeyRunning
 from service.flows.pools import PoolChanged, VersionNotTold
+from service.flows.reports import ReportConflict, ReportFailed
 from service.flows.saved_plans import PlanConflict
 from service.flows.watches import UnknownWatch
 from service.store.errors import UnknownAcceptance, UnknownJob, UnknownPlan, UnknownPool, UnknownReport, UnknownShare
@@ -71,6 +72,9 @@ KINDS: dict[str, Kind] = {
     "not-found": Kind(404, "Nothing is here", "No resource has this path or this name. GET /docs lists all operations."),
     "method-not-allowed": Kind(405, "The path has no such method", "The header Allow lists the methods of this path."),
     "conflict": Kind(409, "The resource is not in a state for this", "The detail says which state it is in."),
+    "report-failed": Kind(
+        409, "The report could not be made", "The detail says why. POST /reports/{report_id}/retry makes it again."
+    ),
     "idempotency-key-running": Kind(
         409, "The first request with this Idempotency-Key still runs", "Send it again in a second: the answer is then the same."
     ),
@@ -149,6 +153,8 @@ _CODE_OF: tuple[tuple[type[OptimizerError], str], ...] = (
     (UnknownShare, "not-found"),
     (UnknownReport, "not-found"),
     (PlanConflict, "conflict"),
+    (ReportConflict, "conflict"),
+    (ReportFailed, "report-failed"),
     (KeyReused, "idempotency-key-reused"),
     (KeyRunning, "idempotency-key-running"),
     (ChatOff, "not-found"),
@@ -237,7 +243,7 @@ def refusal_of(error: OptimizerError, place: str = "body") -> Refusal:
         return Refusal(code, detail, [fault(error.pointer, code.replace("-", "_"), detail, allowed=error.allowed, place=place)])
     if isinstance(error, InvalidInput):
         return Refusal(code, str(error), [fault(error.pointer, "refused", str(error), allowed=error.allowed, place=place)])
-    if isinstance(error, PlanConflict):
+    if isinstance(error, PlanConflict | ReportConflict | ReportFailed):
         return Refusal(code, str(error))
     if isinstance(error, KeyRunning):
         return Refusal(code, headers={"Retry-After": "1"})

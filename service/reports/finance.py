@@ -9,15 +9,18 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
-from providers.units import MONTHS_PER_YEAR
+from providers.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
 from service.domain.plan import PER_RUN, CostLine, PlanOption
 from service.domain.report import ReportInputs, ReportPlan
+from service.domain.request import OnPremPool, PoolMode
 from service.domain.saved import OwnHardwareInputs
 from service.reports.model import CashMonth, OwnCash, PlanMoney, Way
 from service.solver.amortize import PoolCost
 from service.solver.change import label_of
+from service.solver.pool_lines import monthly_lines
 
 CAPITAL: Final = "capital"
+NOT_LISTED: Final = 0  # the rank of a way that is not among the plan's options
 RATE_WITHOUT_POOL: Final = 0.09  # a year, as the default box has it: discounts plans that buy nothing
 
 
@@ -31,9 +34,7 @@ def money_of(source: ReportPlan, inputs: ReportInputs) -> PlanMoney:
     rent = rented[0] if rented else None
     on_demand = {one.rank for one in plan.options if one.capacity_type == "on_demand"}
     baseline = next((way for way in rented if way.rank in on_demand and not way.is_suspect), rent)
-    own = next(
-        (way for way in ways if way.kind == "on_prem" and way.label.startswith(f"own hardware {plan.decision.pool}:")), None
-    )
+    own = _own(source, ways, pools)
     chosen = _chosen(plan.decision.verdict, ways, rent, own)
     bought = own if own is not None and own.own is not None else None
     pool = pools.get(plan.decision.pool or "") if bought is not None else None
@@ -61,6 +62,40 @@ def money_of(source: ReportPlan, inputs: ReportInputs) -> PlanMoney:
     )
 
 
+def _own(source: ReportPlan, ways: Sequence[Way], pools: dict[str, OwnHardwareInputs]) -> Way | None:
+    """The decision's pool, also where it is too dear to be among the options; None where it cannot do the work."""
+    decision = source.plan.decision
+    if decision.pool is None or decision.usd_per_useful_gpu_hour is None:
+        return None
+    listed = next((one for one in source.plan.options if one.kind == "on_prem" and one.instance_type == decision.pool), None)
+    if listed is not None:
+        return next(way for way in ways if way.rank == listed.rank)
+    inputs = pools.get(decision.pool)
+    if inputs is None or not source.plan.options:
+        return None
+    pool = OnPremPool.model_validate({name: value for name, value in inputs.pool.items() if value is not None}, strict=False)
+    cost, busy = PoolCost(**inputs.cost), inputs.figures["busy_gpu_hours_per_month"]
+    once = source.plan.options[0].cost.ranking_period == PER_RUN
+    months = float(source.plan.request_echo["usage"]["horizon_months"]) if once else 1.0
+    lines = {name: usd * months for name, usd in monthly_lines(pool, cost, busy).items() if usd}
+    total, energy = math.fsum(lines.values()), cost.marginal_usd_per_gpu_hour * busy * months
+    hours = source.plan.options[0].hours  # how far the estimate may be off is the same on every card
+    return Way(
+        label=f"own hardware {pool.name}: {cost.gpus} x {pool.gpu}",
+        kind="on_prem",
+        provider="on_prem",
+        lines=lines,
+        usd=total,
+        low_usd=total - energy * (1 - hours.low / hours.mid),
+        high_usd=total + energy * (hours.high / hours.mid - 1),
+        usd_per_gpu_hour=total / months / HOURS_PER_MONTH / cost.gpus,
+        usd_per_run=None,
+        usd_per_million_tokens=None,
+        rank=NOT_LISTED,
+        own=own_cash(inputs, lines) if pool.mode is PoolMode.BUY else None,
+    )
+
+
 def _chosen(verdict: str, ways: Sequence[Way], rent: Way | None, own: Way | None) -> Way | None:
     if verdict == "on_prem" and own is not None:
         return own
@@ -77,7 +112,7 @@ def way_of(option: PlanOption, pools: dict[str, OwnHardwareInputs]) -> Way:
     scale = total / cost.ranking_usd if cost.ranking_usd else 1.0
     own = None
     if option.kind == "on_prem" and option.instance_type in pools:
-        own = own_cash(option, pools[option.instance_type], lines)
+        own = own_cash(pools[option.instance_type], lines) if option.tier == PoolMode.BUY else None
     return Way(
         label=label_of(option),
         kind=option.kind,
@@ -100,10 +135,10 @@ def _amount(line: CostLine, *, once: bool) -> float:
     return (line.usd_over_horizon if once else line.usd_per_month) or 0.0
 
 
-def own_cash(option: PlanOption, inputs: OwnHardwareInputs, lines: dict[str, float]) -> OwnCash | None:
-    """When a pool that is bought pays what; None where nothing is bought."""
+def own_cash(inputs: OwnHardwareInputs, lines: dict[str, float]) -> OwnCash | None:
+    """When a pool that is bought pays what; None where it has a flat price."""
     cost = PoolCost(**inputs.cost)
-    if cost.capex_usd <= 0 or option.tier != "buy":
+    if cost.capex_usd <= 0:
         return None
     share = 1 - float(inputs.pool.get("busy_fraction") or 0.0)
     return OwnCash(

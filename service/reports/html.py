@@ -17,11 +17,6 @@ SHORT: Final = 14  # a column of words that is not made narrower than its longes
 UPRIGHT, ACROSS = 104, 158  # characters that stand beside each other on a page
 
 
-def render(report: Report) -> bytes:
-    """The page, in UTF-8."""
-    return html_of(report).encode()
-
-
 def html_of(report: Report) -> str:
     """The page as text. Everything but our own style sheet and drawings is escaped."""
     template = _environment().get_template("report.html")

@@ -14,11 +14,23 @@ class ForeignAsset(OptimizerError):
     code = "foreign-asset"
 
 
-def render(report: Report) -> bytes:
-    """The PDF; the same report gives the same bytes."""
-    from weasyprint import HTML  # the layout engine takes a second to load
+class EngineMissing(OptimizerError):
+    """The layout engine cannot load the system's libraries."""
 
-    document = HTML(string=html_of(report), url_fetcher=_refuse, media_type="print").render()
+    code = "pdf-engine-missing"
+
+
+def render(report: Report, page: str | None = None) -> bytes:
+    """The PDF of the report's page; the same report gives the same bytes.
+
+    Raises:
+        EngineMissing: the layout engine does not start on this machine.
+    """
+    try:
+        from weasyprint import HTML  # the layout engine takes a second to load
+    except OSError as error:
+        raise EngineMissing("PDF needs the Pango library: apt-get install libpango-1.0-0 libpangoft2-1.0-0") from error
+    document = HTML(string=page or html_of(report), url_fetcher=_refuse, media_type="print").render()
     document.metadata.title = report.title
     document.metadata.created = _stamp(report.stamp)
     document.metadata.modified = _stamp(report.stamp)

@@ -17,6 +17,7 @@ def options_table(money: PlanMoney, months: int) -> Table:
     factor = months if money.recurring else 1
     first = "A month" if money.recurring else "All runs"
     shown = [way for way in money.ways if id(way) in names or way.rank <= OPTIONS_SHOWN]
+    shown += [] if money.own is None or money.own in shown else [money.own]
     rows: list[tuple[Cell, ...]] = [
         (
             names.get(id(way), ""),

@@ -237,6 +237,12 @@ def api_database(tmp_path):
     made.dispose()
 
 
+@pytest.fixture(scope="session")
+def small_context():
+    """The same as `over`, for what is made once."""
+    return context_over
+
+
 @pytest.fixture
 def over():
     """What an application reads, with chat as a test sets it."""

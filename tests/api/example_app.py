@@ -59,8 +59,13 @@ REQUESTS = {
         "allowed_drift_fraction": 0.1, "note": "for the year's budget",
     },
     "makeShare": {"valid_hours": 72},
+    "makeReport": {
+        "plan_ids": ["0e05709e57422fcc8e215f789954d87c"], "title": "GPU budget FY27",
+        "period": {"start": "2027-01-01", "end": "2027-12-31"}, "horizon_months": 36, "currency": "EUR",
+    },
 }  # fmt: skip
 PLAN_ID, TOKEN = "0e05709e57422fcc8e215f789954d87c", "t" * 43
+REPORT_ID = "7b1d0c4e9a2f4c6d8e5f3a1b2c4d6e8f"
 WATCH_ID = "3f0c5a9d2b7e4861"
 LONGEST_LIST = 2  # of the recorded answers: the shape is told, not the table
 
@@ -123,6 +128,22 @@ def keep_plan(client, engine):
             connection.execute(update(table.__table__).values(plan_id=PLAN_ID))
         link = {"share_id": WATCH_ID, "token_hash": sha256(TOKEN.encode()).hexdigest()}
         connection.execute(update(PlanShareRow.__table__).values(**link))
+    keep_report(client, engine)
+
+
+def keep_report(client, engine):
+    """A report that is made in one format and then failed, under the id of the examples."""
+    from sqlalchemy import update
+
+    from service.store.engine import writing
+    from service.store.reports import ReportRow, save_file
+
+    accepted = client.post("/reports", json=REQUESTS["makeReport"])
+    assert accepted.status_code == 202, accepted.text
+    problem = {"code": "interrupted", "detail": "each of 3 processes that ran it stopped"}
+    with writing(engine) as connection:
+        connection.execute(update(ReportRow.__table__).values(report_id=REPORT_ID, status="failed", problem=problem))
+        save_file(connection, REPORT_ID, "md", b"# GPU budget FY27\n")
 
 
 class OnePlan:
