@@ -17,7 +17,7 @@ from service.flows.usage import measure
 from service.usage_settings import PrometheusSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
-PLACES = (os.environ.get("PROMETHEUS_BINARY"), shutil.which("prometheus"), PROJECT / ".prometheus/usr/bin/prometheus")
+PLACES = (os.environ.get("PROMETHEUS_BINARY"), shutil.which("prometheus"), PROJECT / ".tools/prometheus/usr/bin/prometheus")
 BINARY = next((str(place) for place in PLACES if place and Path(place).is_file()), None)
 # four GPUs: two held by pods at 80 and 40 %, two free; the exporter writes an empty pod for a free one
 METRICS = "# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n" + "".join(
