@@ -197,12 +197,75 @@ def test_pages_of_saved_plans_begin_at_known_places(web):
     assert web.get("/ui/reports?before=2026-03-01T00:00:00Z&id=x").status_code == 200
 
 
+def saved_plan(web, name="a plan"):
+    kept = {**hidden(answered(web)), "name": name, "owner": "Ada"}
+    return web.post("/ui/plans", data=kept, follow_redirects=False).headers["location"].rpartition("/")[2]
+
+
+def test_a_report_is_asked_for_over_the_ticked_plans(web):
+    plan_id = saved_plan(web)
+    page = web.get(f"/ui/reports?plan={plan_id}").text
+    assert f'value="{plan_id}" aria-label="a plan" checked' in page
+    sent = {
+        "proof": hidden(page)["proof"],
+        "plan_ids": plan_id,
+        "title": "Q3 <review>",
+        "start": "2026-07-01",
+        "end": "2026-09-30",
+    }
+    done = web.post("/ui/reports", data=sent)
+    assert done.url.path == "/ui/reports"
+    assert "Q3 &lt;review&gt;" in done.text
+    assert "being made" in done.text
+    assert web.post("/ui/reports", data={**sent, "proof": "no"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"plan_ids": []}, "Choose 1 to 20 saved plans"),
+        ({"plan_ids": "zebra"}, "No saved plan has this id"),
+        ({"plan_ids": "=zebra"}, "Choose 1 to 20 saved plans"),
+        ({"plan_ids": "0" * 32}, "No saved plan has this id"),
+        ({"start": "2026-09-30", "end": "2026-07-01"}, "A period has two days"),
+        ({"start": "2026-07-01"}, "A period has two days"),
+        ({"title": "x" * 10_000}, "A title has 1 to 200"),
+        ({"currency": "euros"}, "three capital letters"),
+        ({"currency": "XXX"}, "rate"),
+    ],
+)
+def test_a_report_that_cannot_be_made_says_why(web, change, told):
+    sent = {"plan_ids": saved_plan(web), "proof": web.cookies[PROOF_COOKIE], **change}
+    refused = web.post("/ui/reports", data=sent)
+    assert refused.status_code == 422
+    assert told in refused.text
+
+
+def test_an_unknown_report_is_a_page(web):
+    web.get("/")
+    answer = web.post("/ui/reports/zebra/retry", data={"proof": web.cookies[PROOF_COOKIE]})
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+
+
 def test_a_stored_pool_can_be_chosen(context):
     pool = OnPremPool.model_validate_json('{"name": "dc1", "gpu": "H100 SXM", "mode": "owned"}')
     web = TestClient(site_over(replace(context, pools=lambda: {"dc1": pool})))
     assert 'value="stored:dc1"' in web.get("/").text
     assert "Stored: dc1: 1 × 8 × H100 SXM" in answered(web, own="stored:dc1")
     assert "no pool of this name" in answered(web, own="stored:nonesuch").lower()
+
+
+def test_a_saved_plan_is_drawn_with_the_hardware_as_it_was(context):
+    pool = OnPremPool.model_validate_json('{"name": "dc1", "gpu": "RTX 4090", "gpus_per_node": 4, "capex_usd_per_node": 9000}')
+    pools = {"dc1": pool}
+    web = TestClient(site_over(replace(context, pools=lambda: pools)))
+    kept = {**hidden(answered(web, own="stored:dc1", runs_per_month="20")), "name": "own", "owner": "Ada"}
+    before = web.post("/ui/plans", data=kept)
+    drawn = re.search(r'<figure class="chart" id="chart-cumulative">.*?</figure>', before.text, re.DOTALL)[0]
+    pools["dc1"] = pool.model_copy(update={"capex_usd_per_node": 90_000.0})
+    assert drawn in web.get(before.url.path).text
+    pools.clear()
+    assert drawn in web.get(before.url.path).text
 
 
 def test_only_an_administrator_s_key_reads_a_provider_again(context, api_database, now):

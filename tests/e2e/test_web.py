@@ -213,9 +213,17 @@ def test_saved_opened_solved_again_and_listed(open_page):
     assert page.locator(".page-title").inner_text().startswith(EVIL)
     page.get_by_role("button", name="Solve it again now").click()
     assert "Equal to the last digit" in page.locator("#change ~ p.hint").inner_text()
-    page.get_by_role("link", name="Plans and reports").first.click()
-    assert EVIL in page.locator("main").inner_text()
+    page.get_by_role("link", name="Report", exact=True).click()
+    assert page.get_by_role("checkbox", name=EVIL).is_checked()
     assert faults_for_readers(page) == []
+    page.locator("#title").fill("Review of <b>one</b> plan")
+    page.get_by_role("button", name="Make the report").click()
+    opened = page.get_by_role("link", name="Review of <b>one</b> plan as HTML")
+    opened.wait_for(timeout=30_000)  # the page loads itself again until the report is made
+    assert page.get_by_role("link", name="Review of <b>one</b> plan as PDF").is_visible()
+    opened.click()
+    assert "Review of <b>one</b> plan" in page.locator("h1").inner_text()
+    assert EVIL in page.locator("body").inner_text()
 
 
 def test_prices_are_filtered_drawn_and_dated(open_page):

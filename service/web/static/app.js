@@ -24,3 +24,12 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     }, 2000);
   });
 }
+
+const waiting = document.querySelector("[data-reload]");
+if (waiting) {
+  let typed = false; // what somebody is filling in must not be lost
+  document.addEventListener("input", () => {
+    typed = true;
+  });
+  setTimeout(() => typed || location.reload(), Number(waiting.dataset.reload));
+}
