@@ -24,6 +24,29 @@ _CEILING: Final = 3.0  # how far over the dearest rented hour the curve is shown
 
 def cost_against_utilization(data: UtilizationCost) -> Figure:
     """Cost of a useful GPU-hour of own hardware against how much it is used, with the prices of renting."""
+    return Figure(
+        name="utilization",
+        title="Cost of a useful GPU-hour against utilization",
+        summary=_utilization_summary(data),
+        columns=(
+            "Utilization",
+            f"Own ({data.pool}), USD per useful GPU-hour",
+            *(f"{name}, USD per GPU-hour" for name, _ in data.cloud),
+        ),
+        rows=tuple(
+            (
+                percent(data.utilization_fractions[at]),
+                about_usd(data.usd_per_useful_gpu_hour[at]),
+                *(about_usd(cost) for _, cost in data.cloud),
+            )
+            for at in spread(len(data.utilization_fractions))
+        ),
+        spec=_utilization_picture(data),
+    )
+
+
+def _utilization_picture(data: UtilizationCost) -> dict[str, Any]:
+    """The curve, a level line for each price of renting, and where they meet."""
     import altair as alt
 
     own = f"own: {data.pool}"
@@ -55,25 +78,7 @@ def cost_against_utilization(data: UtilizationCost) -> Figure:
     layers: list[Any] = [lines]
     for line, (share, words) in enumerate(marks):
         layers += [dashed_rule("used", share), label_at("used", share, words, flip=share > _FLIP_OVER, line=line)]
-    return Figure(
-        name="utilization",
-        title="Cost of a useful GPU-hour against utilization",
-        summary=_utilization_summary(data),
-        columns=(
-            "Utilization",
-            f"Own ({data.pool}), USD per useful GPU-hour",
-            *(f"{name}, USD per GPU-hour" for name, _ in data.cloud),
-        ),
-        rows=tuple(
-            (
-                percent(data.utilization_fractions[at]),
-                about_usd(data.usd_per_useful_gpu_hour[at]),
-                *(about_usd(cost) for _, cost in data.cloud),
-            )
-            for at in spread(len(data.utilization_fractions))
-        ),
-        spec=specification(alt.layer(*layers)),
-    )
+    return specification(alt.layer(*layers))
 
 
 def _utilization_summary(data: UtilizationCost) -> str:
