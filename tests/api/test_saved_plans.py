@@ -376,8 +376,10 @@ def test_a_failed_request_frees_its_key(service):
 def test_a_key_whose_first_request_still_runs_is_409(service):
     asked = PlanRequest.model_validate_json(json.dumps(WORK)).model_dump_json(exclude_unset=True)
     digest = sha256(asked.encode()).hexdigest()
+    assert service.client.post("/plan", json=WORK, headers={"Idempotency-Key": "before"}).status_code == 200
     with writing(service.engine) as connection:
-        assert idempotency.begin(connection, scope="POST /plan", key="k", body_hash=digest, now=service.now) is None
+        scope = connection.execute(text("SELECT scope FROM idempotency_keys")).scalar_one()  # of this caller and route
+        assert idempotency.begin(connection, scope=scope, key="k", body_hash=digest, now=service.now) is None
     answer = service.client.post("/plan", json=WORK, headers={"Idempotency-Key": "k"})
     assert (answer.status_code, answer.headers["retry-after"]) == (409, "1")
     service.now += timedelta(minutes=3)  # the process that had it is gone
