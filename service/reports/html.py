@@ -24,6 +24,7 @@ def html_of(report: Report) -> str:
         report=report,
         facts=facts_of(report),
         css=Markup(_asset("report.css")),  # noqa: S704 - our own file
+        screen_css=Markup(_asset("screen.css")),  # noqa: S704 - the same
         sections=[_section(section, report) for section in report.sections],
     )
 

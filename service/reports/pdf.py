@@ -1,7 +1,6 @@
 """PDF: the HTML page on paper, with page numbers and the imprint on every page. It loads nothing from anywhere."""
 
 from datetime import datetime
-from typing import Any
 
 from providers.errors import OptimizerError
 from service.reports.html import html_of
@@ -28,9 +27,14 @@ def render(report: Report, page: str | None = None) -> bytes:
     """
     try:
         from weasyprint import HTML  # the layout engine takes a second to load
+        from weasyprint.urls import FatalURLFetchingError, URLFetcher
     except OSError as error:
         raise EngineMissing("PDF needs the Pango library: apt-get install libpango-1.0-0 libpangoft2-1.0-0") from error
-    document = HTML(string=page or html_of(report), url_fetcher=_refuse, media_type="print").render()
+    nothing = URLFetcher(allowed_protocols=(), fail_on_errors=True)
+    try:
+        document = HTML(string=page or html_of(report), url_fetcher=nothing, media_type="print").render()
+    except FatalURLFetchingError as error:
+        raise ForeignAsset("a report loads nothing") from error
     document.metadata.title = report.title
     document.metadata.created = _stamp(report.stamp)
     document.metadata.modified = _stamp(report.stamp)
@@ -40,7 +44,3 @@ def render(report: Report, page: str | None = None) -> bytes:
 
 def _stamp(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _refuse(*_: Any, **__: Any) -> dict[str, Any]:
-    raise ForeignAsset("a report loads nothing")

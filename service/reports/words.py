@@ -7,13 +7,17 @@ from service.domain.report import ReportInputs
 from service.reports.model import PlanMoney
 from service.solver.words import about
 
+CENT = 0.005
+
 
 def recommendation(money: Sequence[PlanMoney], inputs: ReportInputs) -> str:
     """What to do, what it costs, and what would change it."""
     chosen = math.fsum(month.chosen_usd for one in money for month in one.months)
     baseline = math.fsum(month.baseline_usd for one in money for month in one.months)
     difference = baseline - chosen
-    saved = f"{amount(abs(difference), inputs)} {'less' if difference >= 0 else 'more'} than renting on demand"
+    saved = f"{amount(abs(difference), inputs)} {'less' if difference > 0 else 'more'} than renting on demand"
+    if abs(difference) < CENT:
+        saved = "which is renting on demand at the least price"
     text = f"{_what(money)}: {amount(chosen, inputs)} over {inputs.horizon_months} months, {saved}"
     first = next((one.source for one in money if one.source.plan.decision.flips_if), None)
     if first is None:

@@ -49,13 +49,13 @@ def plan_inputs(money: PlanMoney) -> list[tuple[str, float, str]]:
     found = [
         ("recurring", 1.0 if money.recurring else 0.0, f"{label}: 1 = every month, 0 = once"),
         ("chosen_usd", 0.0 if money.chosen is None else money.chosen.usd, f"recommended, USD {of}"),
-        ("chosen_is_own", 1.0 if _own(money) is not None and money.chosen is money.own else 0.0, "1 = hardware that is bought"),
         ("baseline_usd", 0.0 if money.baseline is None else money.baseline.usd, f"baseline, USD {of}"),
         ("rent_usd", 0.0 if money.rent is None else money.rent.usd, f"cheapest rent, USD {of}"),
-        ("discount_rate", money.rate_fraction, "a year"),
     ]
     if (own := _own(money)) is not None:
         found += [
+            ("chosen_is_own", 1.0 if money.chosen is money.own else 0.0, "1 = the hardware that is bought is recommended"),
+            ("discount_rate", money.rate_fraction, "a year"),
             ("capex_usd", own.capex_usd, "purchase with network and spares, USD"),
             ("resale_usd", own.resale_usd, "at the end of its life, USD"),
             ("life_months", float(own.life_months), "months of use"),
