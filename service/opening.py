@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import httpx
 
@@ -10,8 +10,10 @@ from providers.errors import InvalidInput
 from service.api.access import Access
 from service.api.limits import RateLimits
 from service.domain.access import ApiKey
-from service.flows.tokens import TokenVerifier
 from service.settings import Settings, is_loopback
+
+if TYPE_CHECKING:
+    from service.flows.tokens import TokenVerifier
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -37,7 +39,7 @@ def access_of(
     """
     local = is_loopback(settings.host)
     names = frozenset(name.lower() for name in settings.access.allowed_hosts)
-    tokens = TokenVerifier(settings.oidc, http) if settings.oidc.issuer else None
+    tokens = _tokens(settings, http) if settings.oidc.issuer else None
     if not local:
         _require_a_lock(settings, keys(), clock(), has_tokens=tokens is not None)
     hosts = LOOPBACK_NAMES | names | {settings.host.lower(), f"[{settings.host.strip('[]').lower()}]"}
@@ -52,6 +54,12 @@ def access_of(
         allowed_hosts=hosts if local else names or None,
         own_names=names,
     )
+
+
+def _tokens(settings: Settings, http: httpx.Client) -> "TokenVerifier":
+    from service.flows.tokens import TokenVerifier  # brings cryptography, which few installations need at start
+
+    return TokenVerifier(settings.oidc, http)
 
 
 def _require_a_lock(settings: Settings, keys: Mapping[str, ApiKey], now: datetime, *, has_tokens: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from starlette.concurrency import run_in_threadpool
@@ -18,7 +18,9 @@ from service.api.problems import Refusal
 from service.api.scopes import Rule, Rules
 from service.domain.access import ANYONE, ApiKey, Caller
 from service.flows.keys import digest_of, key_id_of
-from service.flows.tokens import TokenVerifier
+
+if TYPE_CHECKING:
+    from service.flows.tokens import TokenVerifier
 
 _READ: Final = frozenset({b"authorization", b"x-api-key", b"host", b"origin", b"sec-fetch-site"})
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -38,7 +40,7 @@ class Access:
     always: bool = False  # also while there is no key at all
     never: bool = False  # a setting says so; on loopback only
     note_use: Callable[[str], object] = str  # told the id of a key that was used
-    tokens: TokenVerifier | None = None
+    tokens: "TokenVerifier | None" = None
     limits: RateLimits | None = None
     allowed_hosts: frozenset[str] | None = None  # None: every name
     own_names: frozenset[str] = frozenset()  # hosts of our own pages, where a proxy hides them
