@@ -58,8 +58,11 @@ class Gate:
             await self.app(scope, receive, send_marked)
         except Exception as error:  # the last handler: whatever it is, the client gets a problem and the log the trace
             refusal = refused_by(error, "query" if scope["method"] in ("GET", "DELETE") else "body")
-            if refusal.code in ("internal", "unavailable"):
-                log.exception("request failed", request_id=request_id, method=scope["method"], route=_route(scope))
+            told = {"request_id": request_id, "method": scope["method"], "route": _route(scope)}
+            if refusal.code == "internal":
+                log.exception("request failed", **told)
+            elif refusal.code == "unavailable":  # an outage would fill the disk with one and the same trace
+                log.warning("request failed", error=type(error).__name__, **told)
             if status:
                 raise  # the answer has begun: only a broken connection can tell
             await problem_response(refusal, request_id)(scope, receive, send_marked)

@@ -64,10 +64,9 @@ def save_plan(
     own = own_on(market, request, pools, default_sensitivity)
     values = kept_values(request, request.save, plan, market, own, default_sensitivity, now)
     with writing(engine) as connection:
-        if rows.has_plan(connection, plan.plan_id):
+        if not rows.add_plan(connection, values):
             _rename(connection, plan.plan_id, request.save, now)
             return False
-        rows.add_plan(connection, values)
         rows.add_event(connection, plan.plan_id, event="saved", by=request.save.owner, at=now, detail=request.save.name)
     return True
 

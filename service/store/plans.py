@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, Column, Connection, Float, Index, Text, func, insert, literal, select, tuple_, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -77,9 +78,12 @@ _SHARES: Any = PlanShareRow.__table__  # type: ignore[attr-defined]  # the same
 _LISTED = tuple(column for column in _PLANS.c if column.name not in ("request", "answer", "market", "own"))
 
 
-def add_plan(connection: Connection, values: Mapping[str, Any]) -> None:
-    """Stores a plan that is not there yet."""
-    connection.execute(insert(_PLANS).values(**values))
+def add_plan(connection: Connection, values: Mapping[str, Any]) -> bool:
+    """Stores a plan; False when it is there, also when another process stores it at the same time."""
+    insert_once = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    statement: Any = insert_once(_PLANS).values(**values)
+    kept = statement.on_conflict_do_nothing(index_elements=["plan_id"]).returning(_PLANS.c.plan_id)
+    return connection.execute(kept).first() is not None
 
 
 def plan_row(connection: Connection, plan_id: str, *, lock: bool = False) -> dict[str, Any]:

@@ -7,10 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import httpx
 import pytest
@@ -18,56 +16,13 @@ from sqlalchemy import create_engine, make_url, text
 
 from service.flows.invariants import broken_invariants
 from service.store.engine import make_engine
+from tests.e2e.cable import Cable
 from tests.e2e.fake_providers import LAMBDA_PATH, lambda_answer, serve_fake_providers
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 COMMAND = [sys.executable, "-c", "import sys; from service.cli import main; sys.exit(main())"]
 INTERVAL_SECONDS, LEASE_SECONDS, SEEN_SECONDS = 3, 4, 2.0
 OTHERS = ("RUNPOD", "VAST", "AWS", "AZURE", "GCP", "SAGEMAKER", "AZUREML", "VERTEX")
-
-
-class Cable:
-    """A line to the server's socket that can be cut and mended."""
-
-    def __init__(self, server_folder, folder):
-        folder.mkdir(parents=True)
-        self.folder, self._server = folder, str(Path(server_folder) / ".s.PGSQL.5432")
-        self._open, self.is_cut = [], False
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(folder / ".s.PGSQL.5432"))
-        self._listener.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            near, _ = self._listener.accept()
-            if self.is_cut:
-                near.close()
-                continue
-            far = socket.socket(socket.AF_UNIX)
-            far.connect(self._server)
-            self._open += [near, far]
-            for source, target in ((near, far), (far, near)):
-                threading.Thread(target=self._carry, args=(source, target), daemon=True).start()
-
-    def _carry(self, source, target):
-        try:
-            while sent := source.recv(65536):
-                target.sendall(sent)
-        except OSError:
-            pass
-        finally:
-            for end in (source, target):
-                end.close()
-
-    def cut(self):
-        self.is_cut = True
-        for end in self._open:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
-        self._open.clear()
 
 
 @pytest.fixture
@@ -190,7 +145,7 @@ def test_a_cluster_fetches_once_fails_over_and_tells_all(cluster):
     wait(lambda: cluster.leader() == other, LEASE_SECONDS * 7 / 3)  # it may just have been renewed; a beat is a third of it
     count = len(cluster.fetches)
     wait(lambda: len(cluster.fetches) > count, 4 * INTERVAL_SECONDS)
-    cluster.cables[first].is_cut = False
+    cluster.cables[first].mend()
     time.sleep(LEASE_SECONDS)
     assert cluster.leader() == other  # the old one is back and does not lead
 
