@@ -18,6 +18,7 @@ from providers.base import Adapter
 from providers.errors import OptimizerError
 from service.flows.jobs import run_next_job, take_over_jobs
 from service.flows.medians import refresh_medians
+from service.flows.rates import refresh_rates
 from service.flows.refresh import RefreshResult, RefreshRun, feed_is_done, record_failure, refresh_feed
 from service.metrics import Metrics
 from service.store.errors import LeaseLost
@@ -221,7 +222,13 @@ class Refresher:
         scheduler.add_job(self.lead, "interval", seconds=beat, next_run_time=now, id="lease")
         scheduler.add_job(self.work, "interval", seconds=JOB_POLL_SECONDS, id="jobs")
         scheduler.add_job(self._medians, "interval", hours=1, next_run_time=now + timedelta(minutes=1), id="medians")
+        scheduler.add_job(self._rates, "interval", hours=24, next_run_time=now + timedelta(minutes=2), id="rates")
         return scheduler
+
+    def _rates(self) -> None:
+        """The day's exchange rates; without a network the last known ones stay."""
+        if self._held is not None and refresh_rates(self._engine, self._http) is None:
+            _log.warning("rates_not_read")
 
     def _medians(self) -> None:
         if (lease := self._held) is not None and refresh_medians(self._engine, lease, self._clock()):

@@ -24,11 +24,14 @@ from service.cli import (
     policy,
     record,
     refresh,
+    report,
+    saved,
     serve,
     usage,
     watch,
 )
-from service.cli.exits import OUR_ERROR, USAGE, CommandError, report
+from service.cli.exits import OUR_ERROR, USAGE, CommandError
+from service.cli.exits import report as told
 
 EPILOG = (
     "Exit codes: 0 found, 1 our error, 2 usage, 3 nothing fits. Settings are GPUPLAN_… variables (gpuplan doctor lists them). "
@@ -65,6 +68,8 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(accept.app, name="accept")
 app.add_typer(policy.app, name="policy")
 app.add_typer(usage.app, name="usage")
+app.add_typer(saved.app, name="plans")
+app.command("report")(report.report)
 app.command("calibrate")(calibrate.calibrate)
 app.command("measure")(measure.measure)
 app.command("openapi")(openapi.openapi)
@@ -75,7 +80,7 @@ def run(arguments: list[str]) -> int:
     try:
         code = app(args=arguments, standalone_mode=False)
     except CommandError as error:
-        return report(error)
+        return told(error)
     except typer.TyperException as error:  # unknown command or option, a value of the wrong type
         print(f"gpuplan: {_usage_fault(error)}", file=sys.stderr)
         return USAGE

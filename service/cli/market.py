@@ -93,8 +93,8 @@ class LocalMarket:
 
         check_request(request, self._now)
         request = resolved_once(request, self._settings.huggingface)
-        if request.as_of is not None:
-            return self._plan_as_of(request, request.as_of)
+        if request.as_of is not None or request.save is not None:
+            return self._with_database(request)
         return make_plan(
             request,
             self._snapshot.market,
@@ -115,24 +115,28 @@ class LocalMarket:
             default_sensitivity=self._settings.default_sensitivity,
         )
 
-    def _plan_as_of(self, request: "PlanRequest", as_of: datetime) -> "Plan":
-        from service.flows.plan import make_plan_as_of
+    def _with_database(self, request: "PlanRequest") -> "Plan":
+        """The plan on earlier prices, kept, or both."""
+        from service.cli.saved import with_database
+        from service.flows.plan import make_plan, market_as_of
+        from service.flows.saved_plans import save_plan
         from service.flows.status import feed_settings
-        from service.store.engine import make_engine
 
-        engine = make_engine(self._settings.database_url)
-        try:
-            return make_plan_as_of(
-                engine,
-                request,
-                as_of,
-                now=self._now,
-                known=feed_settings(self._settings),
-                default_sensitivity=self._settings.default_sensitivity,
-                calibration=self._snapshot.market.calibration,
-            )
-        finally:
-            engine.dispose()
+        default, calibration = self._settings.default_sensitivity, self._snapshot.market.calibration
+
+        def make(engine: Any) -> "Plan":
+            market, pools = self._snapshot.market, self._snapshot.pools
+            if request.as_of is not None:
+                known = feed_settings(self._settings)
+                past = market_as_of(engine, request, request.as_of, now=self._now, known=known, calibration=calibration)
+                market, pools = past.market, past.pools
+            plan = make_plan(request, market, now=self._now, pools=pools, default_sensitivity=default)
+            if request.save is not None:
+                save_plan(engine, request, plan, market, pools=pools, default_sensitivity=default, now=self._now)
+            return plan
+
+        made: Plan = with_database(make)
+        return made
 
     def offers(self, query: dict[str, Any]) -> "OfferPage":
         """The first page of the stored offers that meet the query."""

@@ -70,3 +70,6 @@ RequestFile = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option(help="Rows to rank (default 20).", **_SHOW)]
 AsJson = Annotated[bool, typer.Option("--json", help="The answer of the REST door, as JSON on stdout.", **_SHOW)]
+Save = Annotated[str | None, typer.Option("--save", help="Keep the plan under this name.", **_SHOW)]
+Owner = Annotated[str | None, typer.Option(help="Whose plan it is (with --save).", **_SHOW)]
+Note = Annotated[str | None, typer.Option(help="Kept with the plan (with --save).", **_SHOW)]

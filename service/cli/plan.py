@@ -1,11 +1,12 @@
 """`gpuplan plan`: the ranking of cloud offers beside own hardware, as a table or as the JSON of `POST /plan`."""
 
+import sys
 from typing import Annotated, Any
 
 import typer
 
 from service.cli import options as opt
-from service.cli.exits import FOUND, NOTHING_FITS, guarded
+from service.cli.exits import FOUND, NOTHING_FITS, USAGE, CommandError, guarded
 from service.cli.quantities import hours
 
 
@@ -59,6 +60,9 @@ def plan(
     on_prem: opt.OnPrem = None,
     request: opt.RequestFile = None,
     limit: opt.Limit = None,
+    save: opt.Save = None,
+    owner: opt.Owner = None,
+    note: opt.Note = None,
     explain: Annotated[
         int | None, typer.Option(help="Show the cost lines and reasons of this rank.", rich_help_panel="How to answer")
     ] = None,
@@ -66,10 +70,12 @@ def plan(
 ) -> int:
     """Rank where to run a workload: cheapest first, with reasons, exclusions and rent-or-own."""
     given = dict(locals())
+    kept = _kept(save, owner, note)
     if request is not None:
         from service.cli.request import read_json
 
-        return _answer(read_json(request, "--request"), as_json=json_, explain=explain)
+        body = read_json(request, "--request")
+        return _answer({**body, **kept} if isinstance(body, dict) else body, as_json=json_, explain=explain)
     from service.cli.request import on_prem_entries, usage_body, without_absent, workload_body
 
     body = {
@@ -93,7 +99,18 @@ def plan(
         "on_prem": on_prem_entries(on_prem or []),
         "limit": limit,
     }
-    return _answer(without_absent(body), as_json=json_, explain=explain)
+    return _answer(without_absent({**body, **kept}), as_json=json_, explain=explain)
+
+
+def _kept(save: str | None, owner: str | None, note: str | None) -> dict[str, Any]:
+    """The `save` part of the request."""
+    if save is None:
+        if owner is not None or note is not None:
+            raise CommandError("--owner and --note belong to --save", code=USAGE)
+        return {}
+    if owner is None:
+        raise CommandError("--save needs --owner", code=USAGE)
+    return {"save": {"name": save, "owner": owner, "note": note or ""}}
 
 
 def _answer(body: Any, *, as_json: bool, explain: int | None) -> int:
@@ -114,4 +131,6 @@ def _answer(body: Any, *, as_json: bool, explain: int | None) -> int:
         from service.cli.plan_view import show_plan
 
         show_plan(answered, explain=explain)
+    if request.save is not None:
+        print(f"saved as plan {answered.plan_id}: gpuplan plans show {answered.plan_id}", file=sys.stderr)
     return FOUND if answered.options else NOTHING_FITS

@@ -51,6 +51,10 @@ class RemoteMarket:
         sent = self._ask(method, path, **how)
         return json.loads(sent) if sent else None
 
+    def read(self, method: str, path: str, **how: Any) -> bytes:
+        """The server's answer as it came."""
+        return self._ask(method, path, **how)
+
     def _ask(self, method: str, path: str, **how: Any) -> bytes:
         try:
             answer = self._http.request(method, path, **how)

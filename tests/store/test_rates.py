@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from service.flows.rates import UnknownRate, rate_for, refresh_rates
+from service.worker import Refresher
 
 
 def packed(text):
@@ -78,3 +79,14 @@ def test_a_currency_without_a_rate_is_an_error_and_never_one(engine, currency):
 def test_a_day_before_all_rates_is_an_error(engine):
     with pytest.raises(UnknownRate):
         rate_for(engine, "JPY", date(1990, 1, 1))
+
+
+def test_the_leading_process_reads_the_rates_once_a_day(engine, clock):
+    refresher = Refresher(engine=engine, adapters=(), intervals={}, http=ecb(DAY), clock=clock, holder="a")
+    [job] = [one for one in refresher.scheduler.get_jobs() if one.id == "rates"]
+    assert job.trigger.interval.total_seconds() == 86_400
+    job.func()  # it does not lead yet
+    assert rate_for(engine, "JPY", date(2026, 11, 21)).per_usd != 150.0
+    refresher.lead()
+    job.func()
+    assert rate_for(engine, "JPY", date(2026, 11, 21)).per_usd == 150.0
