@@ -119,6 +119,8 @@ def work(settings: Settings) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ended.set())
         refresher.start()
+        if settings.metrics_port is not None:
+            start_http_server(settings.metrics_port, settings.host, parts.metrics.registry)
         usage.start()
         ended.wait()
         usage.stop()

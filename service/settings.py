@@ -141,9 +141,9 @@ class Settings(BaseSettings):
     calibration_path: Path | None = None  # written by `gpuplan calibrate`
     policy_path: Path | None = None  # a company's own policy table, in the place of the shipped one
     huggingface: HuggingFaceSettings = HuggingFaceSettings()
-    prometheus: PrometheusSettings = PrometheusSettings()
     metrics_port: int | None = Field(default=None, ge=1, le=65_535)  # of `gpuplan worker`, which answers nothing else
     lease_seconds: int = Field(default=30, ge=3, le=3600)  # how long a refresher that went silent keeps the others out
+    prometheus: PrometheusSettings = PrometheusSettings()
     providers: ProvidersSettings = ProvidersSettings()
     chat: ChatSettings = ChatSettings()
     access: AccessSettings = AccessSettings()
