@@ -75,4 +75,4 @@ def test_kills_at_random_moments_lose_nothing(engine, database_url):
     assert done.returncode == 0, done.stderr.decode()
     told = json.loads(done.stdout)
     assert (told["kills"], told["wrong_offers"], told["broken_invariants"]) == (KILLS, 0, [])
-    assert told["refreshes"] > KILLS / 2  # they were killed at work, not before it
+    assert told["refreshes"] > KILLS / 5  # they were killed at work, not before it
