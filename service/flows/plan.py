@@ -54,25 +54,6 @@ def make_plan(
     return solve(request, market, evaluated_at=moment, pools=pools, default_sensitivity=default_sensitivity)
 
 
-def make_plan_as_of(
-    engine: Engine,
-    request: PlanRequest,
-    as_of: datetime,
-    *,
-    now: datetime,
-    known: Mapping[str, FeedSetting],
-    default_sensitivity: DataSensitivity,
-    calibration: Calibration = UNCALIBRATED,
-) -> Plan:
-    """The plan on the prices and pools of an earlier instant, read from the database.
-
-    Raises:
-        InvalidInput: there was no price yet; else as `make_plan`.
-    """
-    past = market_as_of(engine, request, as_of, now=now, known=known, calibration=calibration)
-    return make_plan(request, past.market, now=now, pools=past.pools, default_sensitivity=default_sensitivity)
-
-
 def market_as_of(
     engine: Engine,
     request: PlanRequest,

@@ -35,7 +35,12 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
     return [
         ("Period", f"{report.period[0]:%Y-%m-%d} to {report.period[1]:%Y-%m-%d}"),
         ("Horizon", f"{report.horizon_months} months"),
-        ("Currency", report.currency if rate.day is None else f"{report.currency}, {rate.per_usd:.6g} per USD on {rate.day}"),
+        (
+            "Currency",
+            report.currency
+            if rate.day is None
+            else f"{report.currency}, {rate.per_usd:.6g} per USD on {rate.day}; charts in USD",
+        ),
         ("Prices as of", "unknown" if report.as_of is None else f"{report.as_of:%Y-%m-%d %H:%M} UTC"),
         ("Input", report.input_hash),
         ("Made at", f"{report.stamp:%Y-%m-%d %H:%M:%S} UTC"),

@@ -100,9 +100,9 @@ def tornado_table(money: PlanMoney, months: int) -> Table | None:
         rows: list[tuple[Cell, ...]] = [
             (
                 one.name.replace("_", " "),
-                f"{one.low:g} {one.unit}",
+                f"{one.low:.3g} {one.unit}",
                 one.npv_at_low_usd,
-                f"{one.high:g} {one.unit}",
+                f"{one.high:.3g} {one.unit}",
                 one.npv_at_high_usd,
             )
             for one in swings

@@ -48,11 +48,12 @@ def _tables(report: Report) -> list[tuple[Table, str]]:
 def _write_summary(book: Book, sheet: Any, cash: dict[str, Any]) -> None:
     report = book.report
     sheet.set_column(0, 0, 44)
-    sheet.set_column(1, 3, 20)
+    sheet.set_column(1, 2, 20)
+    sheet.set_column(3, 3, 60)
     sheet.set_column(4, 7, 18)
     sheet.write_string(0, 0, report.title, book.title)
-    sheet.merge_range(1, 0, 1, 7, "", book.wrapped)
-    sheet.write_string(1, 0, report.recommendation, book.wrapped)
+    sheet.merge_range(1, 0, 1, 7, "", book.lead)
+    sheet.write_string(1, 0, report.recommendation, book.lead)
     sheet.set_row(1, 48)
     facts = [
         ("Currency", report.currency),
@@ -72,6 +73,7 @@ def _write_summary(book: Book, sheet: Any, cash: dict[str, Any]) -> None:
         chosen = "nothing fits" if one.chosen is None else one.chosen.label
         for column, words in enumerate((one.source.name, one.source.owner, one.source.state, chosen)):
             sheet.write_string(row, column, words, book.wrapped)
+        book.fit(sheet, row, {one.source.name: 44, one.source.owner: 20, chosen: 60})
         sums = cash["sums"][number]
         for column, key in enumerate(("period", "chosen", "baseline"), 4):
             book.live(sheet, row, column, f"={sums[key][0]}*fx_rate", sums[key][1] * report.rate.per_usd)
@@ -100,6 +102,7 @@ def _write_tables(book: Book, title: str, tables: list[tuple[Table, str]]) -> No
     sheet = book.sheet(title)
     row, columns = 0, 0
     widest: dict[int, int] = {}
+    starts: list[tuple[int, Table]] = []
     for table, where in tables:
         sheet.write_string(row, 0, table.title if len(tables) == 1 else f"{where}: {table.title}", book.title)
         for at, column in enumerate(table.columns):
@@ -112,9 +115,13 @@ def _write_tables(book: Book, title: str, tables: list[tuple[Table, str]]) -> No
         if table.note:
             sheet.write_string(row + 2 + len(table.rows), 0, table.note, book.note)
         columns = max(columns, len(table.columns))
+        starts.append((row + 2, table))
         row += len(table.rows) + 4
     for at, width in widest.items():
         sheet.set_column(at, at, min(MOST_WIDE, width))
+    for first, table in starts:
+        for line, cells in enumerate(table.rows, first):
+            book.fit(sheet, line, {cell: min(MOST_WIDE, widest[at]) for at, cell in enumerate(cells) if isinstance(cell, str)})
     sheet.freeze_panes(2 if len(tables) == 1 else 0, 1)
     book.finish(sheet, row, columns - 1)
 

@@ -2,11 +2,13 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from service.reports.model import Report
 from service.reports.money import digits_of
 
+LINE_POINTS: Final = 15
 FOOTER_MOST: Final = 240  # characters that a page footer may have
 _NOT_A_NAME: Final = re.compile(r"[^a-z0-9_]")
 
@@ -31,7 +33,8 @@ class Book:
         self._made: dict[tuple[Any, ...], Any] = {}
         self.title = self._format(bold=True, font_size=14)
         self.head = self._format(bold=True, bottom=1, text_wrap=True, valign="bottom")
-        self.wrapped = self._format(text_wrap=True, valign="top")
+        self.wrapped = self._format(text_wrap=True, valign="top", indent=1)
+        self.lead = self._format(text_wrap=True, valign="top")
         self.note = self._format(italic=True, font_color="#57606A")
         self.plain = self._format(num_format="#,##0.######")
         self.share = self._format(num_format="0.0%")
@@ -60,6 +63,12 @@ class Book:
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError("a workbook holds no number that is not finite")
         sheet.write_formula(row, column, formula, form, value)
+
+    def fit(self, sheet: Any, row: int, texts: Mapping[str, int]) -> None:
+        """Makes a row high enough for its texts, each with the width of its column: readers do not all do it themselves."""
+        lines = max((math.ceil((len(text) + 2) / width) for text, width in texts.items()), default=1)
+        if lines > 1:
+            sheet.set_row(row, LINE_POINTS * lines)
 
     def name(self, name: str, sheet: str, row: int, column: int) -> None:
         """Gives a cell a name."""

@@ -20,34 +20,36 @@ def write_inputs(book: Book) -> None:
     sheet.set_column(0, 0, 46)
     sheet.set_column(1, 1, 16)
     sheet.set_column(2, 2, 60)
-    for column, words in enumerate(("Input", "Value", "Meaning")):
+    sheet.set_column(3, 3, 40)
+    for column, words in enumerate(("Input", "Value", "Meaning", "Plan")):
         sheet.write_string(0, column, words, book.head)
     report = book.report
     day = "" if report.rate.day is None else f" on {report.rate.day.isoformat()}"
-    rows: list[tuple[str, float, str]] = [
-        ("fx_rate", report.rate.per_usd, f"{report.currency} for one USD{day}"),
-        ("horizon_months", float(report.horizon_months), f"months that count, up to {report.horizon_months}"),
+    rows: list[tuple[str, float, str, str]] = [
+        ("fx_rate", report.rate.per_usd, f"{report.currency} for one USD{day}", "all"),
+        ("horizon_months", float(report.horizon_months), f"months that count, up to {report.horizon_months}", "all"),
     ]
     for number, one in enumerate(report.money, 1):
-        rows += [(defined_name(number, name), value, words) for name, value, words in plan_inputs(one)]
-    for at, (name, value, words) in enumerate(rows, 1):
+        rows += [(defined_name(number, name), value, words, one.source.name) for name, value, words in plan_inputs(one)]
+    for at, (name, value, words, plan) in enumerate(rows, 1):
         sheet.write_string(at, 0, name)
         sheet.write_number(at, 1, value, book.input)
         sheet.write_string(at, 2, words, book.wrapped)
+        sheet.write_string(at, 3, plan, book.wrapped)
+        book.fit(sheet, at, {words: 60, plan: 40})
         book.name(name, INPUTS, at, 1)
     whole = {"validate": "integer", "criteria": "between", "minimum": 1, "maximum": report.horizon_months}
     sheet.data_validation(2, 1, 2, 1, whole)
     sheet.data_validation(1, 1, 1, 1, {"validate": "decimal", "criteria": ">", "value": 0})
     sheet.freeze_panes(1, 1)
-    book.finish(sheet, len(rows), 2)
+    book.finish(sheet, len(rows), 3)
 
 
 def plan_inputs(money: PlanMoney) -> list[tuple[str, float, str]]:
     """Name, value and meaning of what a plan's cash flow follows from."""
     of = "a month" if money.recurring else "once"
-    label = money.source.name
     found = [
-        ("recurring", 1.0 if money.recurring else 0.0, f"{label}: 1 = every month, 0 = once"),
+        ("recurring", 1.0 if money.recurring else 0.0, "1 = every month, 0 = once"),
         ("chosen_usd", 0.0 if money.chosen is None else money.chosen.usd, f"recommended, USD {of}"),
         ("baseline_usd", 0.0 if money.baseline is None else money.baseline.usd, f"baseline, USD {of}"),
         ("rent_usd", 0.0 if money.rent is None else money.rent.usd, f"cheapest rent, USD {of}"),
@@ -61,9 +63,7 @@ def plan_inputs(money: PlanMoney) -> list[tuple[str, float, str]]:
             ("life_months", float(own.life_months), "months of use"),
             ("lead_months", float(own.lead_months), "months from the order until it runs"),
         ]
-        found += [
-            (f"own_{name}_usd", usd, f"{name.replace('_', ' ')} of own hardware, USD {of}") for name, usd in own.lines.items()
-        ]
+        found += [(f"own_{name}_usd", usd, f"own {name.replace('_', ' ')}, USD {of}") for name, usd in own.lines.items()]
     return found
 
 
@@ -89,6 +89,7 @@ def write_options(book: Book) -> None:
             sheet.write_number(row, 1, way.rank)
             sheet.write_string(row, 2, way.label, book.wrapped)
             sheet.write_string(row, 3, ", ".join(way.flags), book.wrapped)
+            book.fit(sheet, row, {one.source.name: 26, way.label: 64, ", ".join(way.flags): 36})
             for column, usd in enumerate((way.usd, way.low_usd, way.high_usd), 4):
                 sheet.write_number(row, column, usd, book.usd)
             at = row + 1
@@ -97,7 +98,7 @@ def write_options(book: Book) -> None:
             for column, each in enumerate((way.usd_per_gpu_hour, way.usd_per_run, way.usd_per_million_tokens), 9):
                 if each is not None:
                     sheet.write_number(row, column, each, book.price)
-    for column, width in enumerate((26, 6, 52, 20, 16, 14, 14, 16, 16, 14, 12, 14)):
+    for column, width in enumerate((26, 6, 64, 36, 16, 14, 14, 16, 16, 14, 12, 14)):
         sheet.set_column(column, column, width)
     sheet.freeze_panes(1, 3)
     book.finish(sheet, row, 11)
@@ -224,6 +225,7 @@ def write_decisions(book: Book, cash: dict[str, Any]) -> None:
         sums, months = cash["sums"][number], f"'{CASH}'!$A${cash['first']}:$A${cash['last']}"
         sheet.write_string(row, 0, one.source.name, book.wrapped)
         sheet.write_string(row, 1, one.source.plan.decision.sentence, book.wrapped)
+        book.fit(sheet, row, {one.source.name: 28, one.source.plan.decision.sentence: 70})
         book.formula(sheet, row, 2, _left_formula(number), left_usd(own, report.horizon_months), book.usd)
         rate = defined_name(number, "discount_rate")
         worth = f"SUMPRODUCT({sums['gain'][0]}*(1+{rate})^(-({months}+1)/12))"
