@@ -32,7 +32,8 @@ from service.store.engine import make_engine, reading
 from service.store.lease import LeaseKeeper
 from service.store.tables import CurrentPrice, PriceHistory
 
-OFFERS, LONGEST_SECONDS = 80, 0.5
+OFFERS = 80
+LIFE_IN_REFRESHES = 4  # the longest life of a child, in refreshes as long as they take on this machine
 OFFER = Offer(
     feed="killed", provider="killed", tier="standard", instance_type="a", gpu="H100-SXM5-80GB", gpu_count=8,
     capacity_type=CapacityType.SPOT, tenancy=Tenancy.PROVIDER_DATACENTER, region="us-1", country="US",
@@ -56,7 +57,7 @@ class Dearer(Adapter):
 
 
 def refresh_until_killed(url, told):
-    """The child: takes the lease, tells that it begins, and never ends by itself."""
+    """The child: takes the lease, tells that it begins and of each refresh that ended, and never ends by itself."""
     engine = make_engine(url)
     keeper = LeaseKeeper(engine, f"child-{os.getpid()}", lambda: datetime.now(UTC), ttl=timedelta(milliseconds=1))
     while (lease := keeper.acquire()) is None:  # a paused or killed holder keeps it for a millisecond
@@ -67,6 +68,7 @@ def refresh_until_killed(url, told):
             usd = feeds.market_version(connection).version + 1
         run = RefreshRun(engine=engine, clock=lambda: datetime.now(UTC), lease=lease, interval_seconds=300, accept=True)
         refresh_feed(Dearer(usd), None, run)
+        os.write(told, b"r")
 
 
 def wrong_chains(engine):
@@ -87,30 +89,54 @@ def wrong_chains(engine):
     return wrong + abs(len(intervals) - OFFERS * bool(version)), version
 
 
+def born(url):
+    """A child that has begun to refresh, and the pipe that it tells on."""
+    heard, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(heard)
+        refresh_until_killed(url, told)
+    os.close(told)
+    assert os.read(heard, 1) == b"x", "the child did not begin"
+    return child, heard
+
+
+def killed(child, heard):
+    """Ends a child in the middle of whatever it does."""
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    os.close(heard)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def longest_life_seconds(url):
+    """So long that a child that lives it through ends some refreshes, however slow the machine is."""
+    child, heard = born(url)
+    began = time.perf_counter()
+    for _ in range(LIFE_IN_REFRESHES):
+        assert os.read(heard, 1) == b"r", "the child did not refresh"
+    life = time.perf_counter() - began
+    killed(child, heard)
+    return life
+
+
 def main():
     url, kills = sys.argv[1], int(sys.argv[2])
     rng = random.Random(int(sys.argv[3]))  # noqa: S311 - moments of kills, no secret
     wrong, broken, versions = 0, [], []
+    longest = longest_life_seconds(url)
     for _ in range(kills):
-        heard, told = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(heard)
-            refresh_until_killed(url, told)
-        os.close(told)
-        assert os.read(heard, 1) == b"x", "the child did not begin"
-        os.close(heard)
-        time.sleep(rng.uniform(0, LONGEST_SECONDS))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        assert os.WTERMSIG(status) == signal.SIGKILL
+        child, heard = born(url)
+        time.sleep(rng.uniform(0, longest))
+        killed(child, heard)
         engine = make_engine(url)
         broken += [one.invariant for one in broken_invariants(engine)]
         found, version = wrong_chains(engine)
         wrong += found
         versions.append(version)
         engine.dispose()
-    print(json.dumps({"kills": kills, "wrong_offers": wrong, "broken_invariants": broken, "refreshes": versions[-1]}))
+    during = versions[-1] - LIFE_IN_REFRESHES
+    print(json.dumps({"kills": kills, "wrong_offers": wrong, "broken_invariants": broken, "refreshes": during}))
 
 
 if __name__ == "__main__":
