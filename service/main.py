@@ -92,14 +92,14 @@ def serve(settings: Settings, *, refresh: bool = True) -> None:
         app = build_app(settings, parts)
         refresher = make_refresher(settings, parts) if refresh else None
         usage = None if refresher is None else make_usage_poller(settings, parts, refresher)
-        if refresher is not None and usage is not None:
-            refresher.start()
-            usage.start()
         watcher = Watcher(parts.chat)
         watcher.start()
         reports = ReportRunner(parts.engine, now_utc, holder=parts.holder)
         reports.start()
         settle()
+        if refresher is not None and usage is not None:  # last: what it reads must not delay the first answer
+            refresher.start()
+            usage.start()
         parts.uses.start()
         _Server(server_config(app, settings), refresher, parts.http).run(sockets=[listener])
         if usage is not None:

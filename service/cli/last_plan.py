@@ -20,16 +20,14 @@ def keep_plan(plan: "Plan") -> None:
     """Takes the place of the plan before; a folder that cannot be written is no fault of the question."""
     from contextlib import suppress
 
-    from pydantic import TypeAdapter
-
-    from service.domain.plan import Plan
+    from pydantic_core import to_json
 
     path = _path()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(f".{os.getpid()}")
         beside.touch(mode=0o600)
-        beside.write_bytes(TypeAdapter(Plan).dump_json(plan))
+        beside.write_bytes(to_json(plan, inf_nan_mode="null"))
         beside.replace(path)
 
 

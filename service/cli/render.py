@@ -13,9 +13,9 @@ PIPE_WIDTH = 220  # a table in a pipe is neither wrapped nor cut
 
 def print_json(answer: Any) -> None:
     """Any answer type as JSON on stdout, as the REST doors write it."""
-    from pydantic import TypeAdapter
+    from pydantic_core import to_json  # needs no schema, which takes longer to build than an answer to write
 
-    sys.stdout.write(TypeAdapter(type(answer)).dump_json(answer, indent=2).decode())
+    sys.stdout.write(to_json(answer, indent=2, inf_nan_mode="null").decode())
     sys.stdout.write("\n")
 
 

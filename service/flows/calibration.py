@@ -3,10 +3,13 @@
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from providers.errors import InvalidInput
-from service.estimate.calibrate import Calibrated, Trial
 from service.estimate.calibration import UNCALIBRATED, Calibration, calibration_from
+
+if TYPE_CHECKING:  # fitting belongs to one command, reading to all
+    from service.estimate.calibrate import Calibrated, Trial
 
 LARGEST_BYTES = 1_000_000
 
@@ -41,7 +44,7 @@ def load_calibration(path: Path | None) -> Calibration:
         raise CalibrationUnreadable(f"the calibration file: {error}") from error
 
 
-def write_calibration(found: Calibrated, path: Path) -> None:
+def write_calibration(found: "Calibrated", path: Path) -> None:
     """Writes what was found where the setting can name it.
 
     Raises:
@@ -53,7 +56,7 @@ def write_calibration(found: Calibrated, path: Path) -> None:
         raise CalibrationUnreadable(f"the calibration file cannot be written ({type(error).__name__})") from error
 
 
-def calibration_text(found: Calibrated) -> str:
+def calibration_text(found: "Calibrated") -> str:
     """The TOML of a calibration, with how it was found."""
     made = found.calibration
     lines = [
@@ -77,7 +80,7 @@ def calibration_text(found: Calibrated) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told(name: str, trial: Trial | None) -> list[str]:
+def _told(name: str, trial: "Trial | None") -> list[str]:
     if trial is None:
         return [f"# {name}: too few rows"]
     kept = "kept" if trial.helps else "refused, it does not help"

@@ -9,10 +9,9 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-import httpx
 from pydantic import SecretStr
 
 from providers.errors import InvalidInput, ProviderPayloadInvalid, ProviderPayloadTooLarge, ProviderUnavailable, UnknownModel
@@ -20,6 +19,9 @@ from service.domain.workload import Workload
 from service.estimate.model_config import NESTED_CONFIGS
 from service.estimate.models import find_model
 from service.model_settings import HuggingFaceSettings
+
+if TYPE_CHECKING:  # a command whose model is in the table makes no client
+    import httpx
 
 HOST: Final = "https://huggingface.co"
 NAME: Final = "huggingface"
@@ -56,7 +58,7 @@ A = TypeVar("A", bound=Asked)
 class ModelLookup:
     """Reads configurations of repositories and remembers them. Safe to call from several threads."""
 
-    def __init__(self, http: httpx.Client, *, token: SecretStr | None = None, base_url: str = HOST) -> None:
+    def __init__(self, http: "httpx.Client", *, token: SecretStr | None = None, base_url: str = HOST) -> None:
         self._http = http
         self._token = token
         self._base_url = base_url
@@ -92,6 +94,8 @@ class ModelLookup:
         return config
 
     def _fetch(self, url: str) -> bytes:
+        import httpx
+
         host = urlsplit(url).netloc
         headers = {"Accept": "application/json"}
         if self._token is not None:
@@ -110,7 +114,7 @@ class ModelLookup:
         raise ProviderPayloadInvalid(NAME, "the answer leads from page to page")
 
 
-def model_lookup(settings: HuggingFaceSettings, http: httpx.Client) -> ModelLookup | None:
+def model_lookup(settings: HuggingFaceSettings, http: "httpx.Client") -> ModelLookup | None:
     """The lookup that the settings allow; None while they allow none."""
     return ModelLookup(http, token=settings.token) if settings.enabled else None
 
@@ -119,6 +123,8 @@ def resolved_once(asked: A, settings: HuggingFaceSettings) -> A:
     """The request of one command; a client is made only where a repository has to be read. Raises as `resolved`."""
     if not settings.enabled or repository_of(asked.workload) is None:
         return asked
+    import httpx
+
     with httpx.Client() as http:
         return ModelLookup(http, token=settings.token).resolved(asked)
 
@@ -135,7 +141,7 @@ def repository_of(workload: Workload) -> str | None:
     return None
 
 
-def _refuse(answer: httpx.Response) -> None:
+def _refuse(answer: "httpx.Response") -> None:
     """Turns what is no success into its error. The hub answers 401 for what does not exist as for what is private."""
     if answer.is_success:
         return
@@ -152,7 +158,7 @@ def _refuse(answer: httpx.Response) -> None:
     raise ProviderUnavailable(NAME, f"status {answer.status_code}")
 
 
-def _body(answer: httpx.Response) -> bytes:
+def _body(answer: "httpx.Response") -> bytes:
     content = b""
     for chunk in answer.iter_bytes():
         content += chunk

@@ -3,19 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import Final
-
-from sqlalchemy import Engine
+from typing import TYPE_CHECKING, Final
 
 from providers.errors import InvalidInput
 from service.domain.history import FIRST_YEAR, LAST_YEAR, utc
 from service.domain.plan import Plan
 from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
 from service.estimate.calibration import UNCALIBRATED, Calibration
-from service.flows.as_of import PastMarket, load_market_at
-from service.flows.status import FeedSetting
 from service.solver.market import Market
 from service.solver.solve import solve
+
+if TYPE_CHECKING:  # a cold command plans on the newest prices and reads no database layer
+    from sqlalchemy import Engine
+
+    from service.flows.as_of import PastMarket
+    from service.flows.status import FeedSetting
 
 PLAN_FIELDS: Final = tuple(field.name for field in fields(Plan))
 
@@ -55,19 +57,21 @@ def make_plan(
 
 
 def market_as_of(
-    engine: Engine,
+    engine: "Engine",
     request: PlanRequest,
     as_of: datetime,
     *,
     now: datetime,
-    known: Mapping[str, FeedSetting],
+    known: Mapping[str, "FeedSetting"],
     calibration: Calibration = UNCALIBRATED,
-) -> PastMarket:
+) -> "PastMarket":
     """The market and the pools that a request with this `as_of` is answered from.
 
     Raises:
         InvalidInput: there was no price yet.
     """
+    from service.flows.as_of import load_market_at
+
     moment = _evaluated_at(request, now)
     past = load_market_at(engine, utc(as_of), known, evaluated_at=moment, calibration=calibration)
     if past is None or past.market.offers == 0:

@@ -1,12 +1,15 @@
 """Making, migrating and checking the schema: by code, under a lock, in one transaction."""
 
-from alembic import command
-from alembic.config import Config
+from typing import TYPE_CHECKING
+
 from sqlalchemy import Connection, Engine, inspect, text
 
 from service.store.engine import writing
 from service.store.errors import SchemaOutdated, SchemaTooNew
 from service.store.revision import HEAD_REVISION, KNOWN_REVISIONS
+
+if TYPE_CHECKING:  # a database of this version is opened without the migration library
+    from alembic.config import Config
 
 _ADVISORY_LOCK = 0x67707570  # "gpup": any number that nobody else takes in this database
 
@@ -27,6 +30,8 @@ def prepare_database(engine: Engine, *, migrate: bool = True) -> bool:
             return False
         if found is not None and not migrate:
             raise SchemaOutdated(f"the database has schema {found}, this command needs {HEAD_REVISION}: migrate it first")
+        from alembic import command
+
         command.upgrade(_config(connection), "head")
         return True
 
@@ -36,6 +41,8 @@ def downgrade_database(engine: Engine, revision: str) -> None:
     with writing(engine) as connection:
         _lock(connection)
         current_revision(connection)
+        from alembic import command
+
         command.downgrade(_config(connection), revision)
 
 
@@ -55,7 +62,9 @@ def _lock(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
 
 
-def _config(connection: Connection) -> Config:
+def _config(connection: Connection) -> "Config":
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", "service.store:migrations")
     config.set_main_option("path_separator", "os")
