@@ -68,3 +68,9 @@ class Estimate:
     bound: str | None = None  # compute, bandwidth, launch, communication
     low_headroom: bool = False  # within 5 % of the limit
     advice: tuple[str, ...] = ()  # settings that would free most
+    times_over_target: float = 1.0  # latency of a request alone over the target that it misses most; 1: none is missed
+
+    @property
+    def meets_targets(self) -> bool:
+        """A request is as fast as asked, at least alone on a replica."""
+        return self.times_over_target <= 1

@@ -77,7 +77,12 @@ def _best(
     if len(fitting) == 1 or _precision_refusal(job, gpu):
         return _one(job, group, fitting[0])
     paces = [pace for way in fitting if (pace := pace_of(job, group, way)) is not None]
-    return _at_pace(job, group, max(paces, key=lambda pace: pace.rate)) if paces else _one(job, group, fitting[0])
+    return _at_pace(job, group, max(paces, key=_better)) if paces else _one(job, group, fitting[0])
+
+
+def _better(pace: Pace) -> tuple[float, float]:
+    """The fastest of the ways that meet the latency targets; where none does, the one that misses them by least."""
+    return (-1.0 if pace.lone is None else -pace.lone.times_over_target, pace.rate)
 
 
 @lru_cache(maxsize=4096)
@@ -117,6 +122,8 @@ def _at_pace(job: JobShape, group: Group, pace: Pace) -> Estimate:
         bound=pace.bound,
         low_headroom=is_low,
         advice=tuple(saving.sentence for saving in advice),
+        detail="" if pace.lone is None else pace.lone.said,
+        times_over_target=1.0 if pace.lone is None else pace.lone.times_over_target,
     )
 
 

@@ -95,7 +95,9 @@ def _bought(best: OwnHardware, prices: CloudPrices, work: Work) -> Decision:
     price = tipping_usd_per_gpu_hour(best.cost, share)
     if share < low:
         verdict = "cloud"
-        text = f"Rent: at {percent(share)} utilization owning breaks even only over {_or_never(min(low, high))}"
+        least = min(low, high)
+        from_when = f"only over {percent(least)}" if least <= 1 else "at no utilization"
+        text = f"Rent: at {percent(share)} utilization owning breaks even {from_when}"
     elif share >= high:
         verdict = "on_prem"
         text = f"Own: {percent(share)} utilization is over the breakeven of {percent(high)} against the cheapest that is allowed"

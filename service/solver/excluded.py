@@ -6,6 +6,7 @@ import numpy as np
 
 from service.domain.plan import Exclusion
 from service.domain.request import Constraints
+from service.domain.workload import Task
 from service.solver.candidates import Found
 from service.solver.columns import Array, Floats, Ints
 from service.solver.eligible import Mask
@@ -102,6 +103,8 @@ def _admits(name: str, pricing: Pricing, mask: Mask, group: int | None) -> str |
             return f"precision {detail.split(': use ')[1]}"
     if name in ("data_sensitivity", "regime", "isolation") and group is not None:
         return mask.sieve.judged.admits[int(pricing.groups.seller[group])] or WOULD_ADMIT[name]
+    if name == "too_slow" and pricing.work.task is Task.INFER:
+        return "looser latency targets, or a higher workload.max_replicas"
     return WOULD_ADMIT[name]
 
 
@@ -122,9 +125,7 @@ def _nearest(name: str, pricing: Pricing, mask: Mask, found: Found) -> str | Non
         estimate = shapes.choice.estimates[int(groups.kind[best])]
         return f"{label(groups, best)}: {about(estimate.shortfall_gib)} GiB a GPU short of {about(estimate.vram.safe_gib)}"
     if name == "too_slow":
-        hours = np.nan_to_num(shapes.mid[kind], nan=np.inf)
-        best = int(at[_least(hours, groups, at)])
-        return f"{label(groups, best)}: about {about_hours(float(shapes.mid[groups.kind[best]]))} a run"
+        return _nearest_slow(pricing, at)
     if name == "price_age":
         ages = np.array([np.inf if age.hours is None else age.hours for age in mask.ages])[groups.source[at]]
         best = int(at[_least(ages, groups, at)])
@@ -134,6 +135,21 @@ def _nearest(name: str, pricing: Pricing, mask: Mask, found: Found) -> str | Non
         best = int(at[_least(-groups.money["disk_max_gb"][at], groups, at)])
         return f"{label(groups, best)}: up to {about(float(groups.money['disk_max_gb'][best]))} GB"
     return label(groups, int(at[_least(np.zeros(len(at)), groups, at)]))
+
+
+def _nearest_slow(pricing: Pricing, at: Ints) -> str:
+    """The one that is late by least: by latency of a service, else by hours of a run."""
+    groups, shapes = pricing.groups, pricing.shapes
+    kind, estimates = groups.kind[at], shapes.choice.estimates
+    late = np.array([estimate.times_over_target for estimate in estimates])[kind]
+    hours = np.nan_to_num(shapes.mid[kind], nan=np.inf)
+    best = int(at[np.lexsort((groups.usd_per_hour[at], hours, late))[0]])
+    estimate = estimates[int(groups.kind[best])]
+    if pricing.work.task is not Task.INFER:
+        return f"{label(groups, best)}: about {about_hours(float(shapes.mid[groups.kind[best]]))} a run"
+    if estimate.meets_targets:
+        return f"{label(groups, best)}: more replicas are needed than workload.max_replicas"
+    return f"{label(groups, best)}: {estimate.detail}, {about(estimate.times_over_target)} times what is asked for"
 
 
 def _nearest_quota(pricing: Pricing, mask: Mask, quotas: Quotas, found: Found) -> str | None:

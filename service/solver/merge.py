@@ -14,6 +14,7 @@ from service.solver.tables import (
     DATED,
     LIVE,
     SUSPECT,
+    UNDATED,
     GroupTable,
     Kind,
     Kinds,
@@ -175,9 +176,9 @@ class _Keys:
         self.all = [(kinds.all[k], sellers[s], terms[t], sources[o]) for k, s, t, o in numbers]
 
     def doubt(self, suspect: Bools) -> Ints:
-        """How far each price is to be trusted: read live, from a dated table, or suspect."""
-        dated = np.array([source.is_dated for _, _, _, source in self.all], dtype=np.bool_)
-        return np.where(suspect, SUSPECT, np.where(dated, DATED, LIVE)).astype(np.int64)
+        """How far each price is to be trusted: read live, from a table of a day or of none, or suspect."""
+        dates = [LIVE if not source.is_dated else UNDATED if source.as_of is None else DATED for _, _, _, source in self.all]
+        return np.where(suspect, SUSPECT, np.array(dates, dtype=np.int64)).astype(np.int64)
 
     def superseded(self) -> Bools:
         """Dated where a live price of the provider, card and capacity type exists."""

@@ -99,6 +99,9 @@ def _run(pool: OnPremPool, gpu: Gpu, work: Work, workload: Workload, constraints
             code = estimate.reason if estimate.reason != "gpu_count" else "pool_too_small"
             reason, detail = code or "vram", estimate.detail
             continue
+        if not estimate.meets_targets:
+            reason, detail = "too_slow", estimate.detail
+            continue
         if estimate.requests_per_second is not None:
             run = _service(pool, estimate, estimate.requests_per_second.mid, nodes, work, workload)
         elif estimate.seconds_per_unit is not None:

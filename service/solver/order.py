@@ -1,4 +1,4 @@
-"""Order: by expected total cost, a dated or suspect price never first while a better one fits; ties are a label."""
+"""Order: by expected total cost, a dated, undated or suspect price never first while a better one fits; ties are a label."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Entry:
     low_usd: float
     high_usd: float
     shape: tuple[str, float, int, str]  # card, count, nodes, strategy
-    doubt: int  # LIVE, DATED or SUSPECT; own hardware is LIVE
+    doubt: int  # LIVE, DATED, UNDATED or SUSPECT; own hardware is LIVE
     row: int | None  # market row index; None for own hardware
     make: Callable[[int, int], PlanOption]
 

@@ -59,7 +59,7 @@ EXPLAINED: Final = {
     "precision": "the card cannot compute in the number format",
     "vram": "the job does not fit the memory, also on 16 such machines where they can be joined",
     "parallelism": "the work cannot be split over these GPUs",
-    "too_slow": "it would not end in time",
+    "too_slow": "it would not end in time, or not answer as fast or as many requests as asked",
     "interruptions": "a run that starts again from zero would hardly ever end between interruptions",
     "session_limit": "its session limit or weekly quota ends the work before it is done",
     "one_host": "more than one machine is needed and a marketplace host or a notebook is only one",

@@ -52,7 +52,7 @@ def requirement_on(estimate: Estimate) -> RequirementOn:
     vram = estimate.vram
     return RequirementOn(
         gpu=estimate.gpu,
-        gpu_count=estimate.gpu_count,
+        gpu_count=float(estimate.gpu_count),
         nodes=estimate.nodes,
         strategy=estimate.strategy,
         fits=estimate.fits,

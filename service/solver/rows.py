@@ -64,13 +64,16 @@ def priced(pricing: Pricing, rows: Rows) -> list[PricedRow]:
     views = np.array([1.0, work.runs_per_month or 0.0, work.runs_in_all])
     micros = np.rint(unit[:, :, None] * (views * MICRO)).astype(np.int64)  # row, line, view
     ranked = 1.0 if work.runs is not None else work.runs_per_month or 0.0
-    low, high = (_rounded(_total(pricing, at, price, side) * ranked) for side in (pricing.low, pricing.high))
+    sums = micros.sum(axis=1)
+    total = sums[:, 0 if work.runs is not None else 1] / MICRO
+    low = np.minimum(_rounded(_total(pricing, at, price, pricing.low) * ranked), total)  # by lines, rounding may differ
+    high = np.maximum(_rounded(_total(pricing, at, price, pricing.high) * ranked), total)
     hourly = _rounded((price + pricing.disk_usd_per_hour(at)) * nodes)
     span = np.maximum(_rounded(np.stack((shapes.low[kind], shapes.mid[kind], shapes.high[kind]), axis=1)), 1 / MICRO)
     fields = zip(
         kind.tolist(), groups.seller[at].tolist(), groups.terms[at].tolist(), groups.source[at].tolist(),
         groups.doubt[at].tolist(), groups.row[positions].tolist(), groups.row_id[positions].tolist(), price.tolist(),
-        hourly.tolist(), _rounded(hourly / (groups.gpu_count[at] * nodes)).tolist(), micros.tolist(), micros.sum(axis=1).tolist(),
+        hourly.tolist(), _rounded(hourly / (groups.gpu_count[at] * nodes)).tolist(), micros.tolist(), sums.tolist(),
         low.tolist(), high.tolist(), hours.stops[pace].tolist(), hours.paid[pace].tolist(), map(tuple, span.tolist()),
         nodes.astype(np.int64).tolist(), pricing.on_median(at).tolist(), hours.sessions[pace].tolist(),
         hours.waits[pace].tolist(), strict=True,

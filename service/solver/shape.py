@@ -135,7 +135,8 @@ def _service(work: Work, kinds: Kinds, workload: Workload, constraints: Constrai
     _, mean_high, _ = _counts(choice.high, profile, bounds)
     reason = choice.reason.copy()
     served = reason == PASS
-    reason[served & (unserved > _ENOUGH)] = CODE["too_slow"]
+    late = np.array([not estimate.meets_targets for estimate in choice.estimates], dtype=np.bool_)
+    reason[served & (late | (unserved > _ENOUGH))] = CODE["too_slow"]
     reason[served & kinds.single & (peak > 1)] = CODE["one_host"]
     hours, nodes, least = np.full(len(kinds), work.units_per_run), choice.nodes, kinds.min_machines
     most, mean, mean_low, mean_high = (np.maximum(nodes * count, least) for count in (peak, mean, mean_low, mean_high))

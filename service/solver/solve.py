@@ -11,7 +11,7 @@ from datetime import datetime
 import numpy as np
 
 from service.domain.estimate import Assumption
-from service.domain.plan import BestOfMarketTier, Decision, Exclusion, Plan, PlanOption
+from service.domain.plan import BestOfMarketTier, Decision, Exclusion, Plan, PlanOption, PlanPrices
 from service.domain.request import DataSensitivity, OnPremPool, PlanRequest
 from service.domain.workload import Task
 from service.estimate.calibration import UNCALIBRATED, Calibration
@@ -44,6 +44,7 @@ from service.solver.told import prices_of
 from service.solver.transfer import AS_OF, EGRESS_USD_PER_GB, SOURCE, transfer_of
 from service.solver.unpriced import not_priced
 from service.solver.weigh import terms_of
+from service.solver.words import about_usd
 from service.solver.work import Work, work_of
 
 __all__ = ["SOLVER_VERSION", "own_of", "solve"]
@@ -220,7 +221,7 @@ def _answer(
     best_cloud = next((option for option in options if option.kind == "cloud"), None)
     return Plan(
         plan_id=name,
-        summary=f"{prices.explained} {decision.sentence}" + (f" {options[0].why}" if options else ""),
+        summary=_summary(prices, decision, options, problem.work),
         evaluated_at=evaluated_at,
         requirement=requirement_of(problem.work.need),
         options=options,
@@ -236,3 +237,11 @@ def _answer(
         solver_version=SOLVER_VERSION,
         best_by_market_tier=best,
     )
+
+
+def _summary(prices: PlanPrices, decision: Decision, options: Sequence[PlanOption], work: Work) -> str:
+    """How old the prices are, the decision, and the first option with its total: a sentence each."""
+    if not options:
+        return f"{prices.explained} {decision.sentence}"
+    first, total = options[0].why.partition(". ")[0], about_usd(options[0].cost.ranking_usd)
+    return f"{prices.explained} {decision.sentence} First stands {first}: {total} {work.period_said} in all."

@@ -22,7 +22,8 @@ _SIEVES: Final = 64  # some 300 KiB each on a market of 5,000 groups
 
 LIVE: Final = 0
 DATED: Final = 1
-SUSPECT: Final = 2
+UNDATED: Final = 2
+SUSPECT: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +163,7 @@ class GroupTable:
     by_price: Ints  # group numbers from the cheapest per GPU to the dearest
     usd_per_hour: Floats  # of the cheapest row
     suspect: Bools
-    doubt: Ints  # LIVE, DATED or SUSPECT: how far a price is to be trusted
+    doubt: Ints  # LIVE, DATED, UNDATED or SUSPECT: how far a price is to be trusted
     superseded: Bools  # dated, and a live row of its provider, card and capacity type exists
     on_demand: Bools
     reserved: Ints  # the groups that are commitments

@@ -1,5 +1,6 @@
 """Leaders, ties and the identity of an answer."""
 
+from dataclasses import asdict
 from datetime import timedelta
 
 from providers.offer import Availability, CapacityType
@@ -66,3 +67,62 @@ def test_the_class_of_a_request_that_names_none_is_echoed_and_listed(offer, mark
     made = solve(request, market(offer()), evaluated_at=now, default_sensitivity=DataSensitivity.CONFIDENTIAL)
     assert made.request_echo["constraints"]["data_sensitivity"] == "confidential"
     assert any(one.name == "constraints.data_sensitivity" and one.value == "confidential" for one in made.assumptions)
+
+
+SERVED = {"task": "infer", "model": "llama-3.1-8b", "requests_per_second": 2.0, "prompt_tokens": 500, "output_tokens": 200}
+
+
+def served(target: float) -> dict:
+    return {"workload": {**SERVED, "time_per_output_token_seconds": target}, "usage": {"hours_per_month": 730.0}}
+
+
+def test_a_latency_target_that_a_request_alone_misses_leaves_the_card_out(offer, market, plan):
+    # 16 GB of weights are read for each token: 4.8 ms at the 3.35 TB/s of an H100, 53 ms at the 0.3 TB/s of an L4
+    sold = market(offer("H100-SXM", "4"), offer("L4", "0.8", region="b"))
+    assert {option.gpu for option in plan(sold, **served(0.5)).options} == {"H100-SXM", "L4"}
+    made = plan(sold, **served(0.03))
+    assert [option.gpu for option in made.options] == ["H100-SXM"]
+    (late,) = made.exclusions
+    assert (late.reason, late.count) == ("too_slow", 1)
+    assert "for each more" in late.nearest_miss
+    assert "times what is asked for" in late.nearest_miss
+    assert late.would_admit.startswith("looser latency targets")
+    none = plan(sold, **served(0.0001), on_prem=[{"gpu": "H100 SXM", "nodes": 1, "capex_usd_per_node": 275000.0}])
+    assert (none.options, none.decision.verdict) == ((), "infeasible")
+    assert none.exclusions[0].nearest_miss.startswith("lambda on-demand 1 x H100-SXM")
+    assert [one.reason for one in none.exclusions] == ["too_slow", "too_slow"]
+
+
+def test_why_and_summary_are_plain_sentences(offer, market, plan):
+    # 100 h on the reference card at 4 a hour, and 10 minutes before: 400.67
+    made = plan(market(offer(), offer(usd_per_hour="5", region=None, country=None)))
+    first, second = made.options
+    assert first.why == (
+        "1 x H100-SXM at lambda in us-east-1 for $4.00 an hour (on demand)."
+        " The work takes about 100 h a run on one GPU and needs 20 of the 79.1 GiB of a GPU."
+        " The expected total is $401 per run."
+    )
+    assert "at lambda (region not stated) for $5.00" in second.why
+    assert made.summary.endswith(
+        " First stands 1 x H100-SXM at lambda in us-east-1 for $4.00 an hour (on demand): $401 per run in all."
+    )
+
+
+def test_every_figure_is_rounded_to_micros(offer, market, plan):
+    made = plan(
+        market(offer(usd_per_hour="1.234567"), offer("A100-SXM4-80GB", "0.77", capacity_type=SPOT, country="DE")),
+        workload={"model": "llama-3.1-8b", "technique": "lora", "tokens": 12345678.9},
+        usage={"runs_per_month": 7.0},
+        on_prem=[{"gpu": "H100 SXM", "nodes": 1, "capex_usd_per_node": 275000.0}],
+    )
+    answer = asdict(made) | {"request_echo": None}
+    assert made.options[0].hours.mid > 0
+    assert [number for number in numbers_of(answer) if round(number, 6) != number] == []
+
+
+def numbers_of(value):
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return [value] if isinstance(value, float) else []
+    return [number for part in value for number in numbers_of(part)]

@@ -133,6 +133,17 @@ def test_an_undated_price_is_flagged_and_of_unknown_age(offer, market, plan):
     assert reasons(plan(undated, constraints={"max_price_age_hours": 1e6})) == {"price_age": 1}
 
 
+def test_an_undated_price_is_never_first_while_a_dated_one_fits(offer, market, plan):
+    undated = {"feed": "reference", "is_dated": True, "as_of": None}
+    two = (
+        offer(usd_per_hour="2", provider="gcp", tier="vm", **undated),
+        offer(usd_per_hour="3", provider="azure", tier="vm", **DATED),
+    )
+    assert [option.usd_per_hour for option in plan(market(*two)).options] == [3, 2]
+    assert [option.usd_per_hour for option in plan(market(*two), limit=1).options] == [3]
+    assert [option.usd_per_hour for option in plan(market(*two, offer(usd_per_hour="4"))).options] == [4, 2, 3]
+
+
 def test_an_expired_price_is_left_out(offer, market, plan):
     assert reasons(plan(market(offer(**DATED, valid_until=date(2026, 9, 19))))) == {"expired": 1}
     assert len(plan(market(offer(**DATED, valid_until=date(2026, 9, 20)))).options) == 1
