@@ -38,14 +38,14 @@ class RawNeed:
 
 @dataclass(frozen=True, eq=False)
 class KindFits:
-    """One job on every kind, on `nodes` machines. `seconds` are per unit of work; NaN where it does not run.
+    """One job on the kinds asked about, on `nodes` machines. `seconds` are per unit of work; NaN where it does not run.
 
     The unit is a trained token (train), a request (infer: `seconds` is 1 / requests per second of the group) or an
     hour of the reference card (raw).
     """
 
     nodes: int
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[Estimate | None, ...]  # None: not asked about
     fits: Bools
     reason: Array  # index into REASONS
     low: Floats
@@ -54,18 +54,22 @@ class KindFits:
 
 
 @lru_cache(maxsize=64)
-def fits_on(need: JobShape | RawNeed, kinds: Kinds, nodes: int) -> KindFits:
-    """The job on every kind at this number of machines."""
-    estimates = tuple(estimate_kind(need, kind, nodes) for kind in kinds.all)
-    spans = [_seconds(estimate) for estimate in estimates]
+def fits_on(need: JobShape | RawNeed, kinds: Kinds, nodes: int, asked: bytes) -> KindFits:
+    """The job on the kinds whose byte in `asked` is 1, at this number of machines: who fits on fewer is not asked again."""
+    estimates = tuple(
+        estimate_kind(need, kind, nodes) if is_asked else None for kind, is_asked in zip(kinds.all, asked, strict=True)
+    )
+    spans = [None if estimate is None else _seconds(estimate) for estimate in estimates]
     nothing = Range(low=np.nan, mid=np.nan, high=np.nan)
     ranges = [span or nothing for span in spans]
-    fits = np.array([span is not None for span in spans], dtype=np.bool_)
+    reasons = [
+        0 if estimate is None or span is not None else _reason(estimate) for span, estimate in zip(spans, estimates, strict=True)
+    ]
     return KindFits(
         nodes=nodes,
         estimates=estimates,
-        fits=fits,
-        reason=np.array([0 if fit else _reason(estimate) for fit, estimate in zip(fits, estimates, strict=True)], dtype=np.uint8),
+        fits=np.array([span is not None for span in spans], dtype=np.bool_),
+        reason=np.array(reasons, dtype=np.uint8),
         low=np.array([span.low for span in ranges]),
         mid=np.array([span.mid for span in ranges]),
         high=np.array([span.high for span in ranges]),

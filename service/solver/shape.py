@@ -100,7 +100,7 @@ def _chosen(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, most_second
         pending = ~done if number == 0 else ~done & ~kinds.alone
         if not pending.any():
             break
-        fit = fits_on(need, kinds, nodes)
+        fit = fits_on(need, kinds, nodes, pending.tobytes())
         fits.append(fit)
         holds = pending & fit.fits & (kinds.gpu_count * nodes >= least_gpus) & (nodes >= least_machines)
         step[holds] = number
@@ -113,7 +113,8 @@ def _chosen(need: JobShape | RawNeed, kinds: Kinds, least_gpus: int, most_second
         # It holds the job, with fewer cards than asked for, or on fewer machines than are sold together.
         reason[~works & fits[0].fits] = CODE["gpu_count"]
         reason[~works & fits[0].fits & (least_machines > 1)] = CODE["parallelism"]
-    estimates = tuple(fits[number].estimates[at] for at, number in enumerate(step.tolist())) if fits else ()
+    found = [fits[number].estimates[at] for at, number in enumerate(step.tolist())] if fits else []
+    estimates = tuple(estimate for estimate in found if estimate is not None)  # the step taken was asked about
     return Choice(step=step, nodes=_STEPS[step], low=low, mid=mid, high=high, reason=reason, estimates=estimates)
 
 
