@@ -1,14 +1,13 @@
-"""Signed AWS calls: clients with time-outs and adaptive retries, all pages of an answer, and errors in our words."""
+"""Signed AWS calls: clients with time-outs and adaptive retries, all pages of an answer, and errors in our words.
+
+boto3 takes half a second to import: it is imported where a client is made, since most services never make one.
+"""
 
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
-from botocore.parsers import ResponseParserError
 from pydantic import SecretStr
 
 from providers.base import Json
@@ -72,6 +71,9 @@ def client_factory(
 ) -> ClientFactory:
     """Clients of one session of its own. With no keys at all the session uses the machine's own role or profile."""
 
+    import boto3
+    from botocore.config import Config
+
     def plain(secret: SecretStr | None) -> str | None:
         return secret.get_secret_value() if secret else None
 
@@ -128,6 +130,9 @@ def pages(
 @contextmanager
 def our_errors(where: str, *, provider: str = PROVIDER) -> Iterator[None]:
     """Turns what boto3 raises into a ProviderError that says where, with the service's code and nothing else of it."""
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+    from botocore.parsers import ResponseParserError
+
     try:
         yield
     except ClientError as error:
