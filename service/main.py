@@ -49,6 +49,7 @@ from service.web.site import add_pages
 from service.worker import Refresher
 
 REFERENCE: Final = "reference"
+GARBAGE: Final = (20_000, 20, 20)  # objects and rounds until the collector looks: one answer makes 3,000 that need no look
 STOP_SECONDS: Final = 10.0  # how long a running refresh may go on after the signal
 _EXAMPLE: Final = '{"workload": {"model": "llama-3.1-8b", "technique": "qlora", "tokens": 50000000}}'
 
@@ -257,6 +258,7 @@ def settle() -> None:
     """Tells the garbage collector that what is there now stays: it looks only at what requests make."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 class _Server(uvicorn.Server):

@@ -16,9 +16,12 @@ __all__ = ["BreakevenUtilization", "Decision", "PaybackMonths", "UsefulHourCost"
 PER_RUN, PER_MONTH, OVER_HORIZON = "per_run", "per_month", "over_horizon"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class CostLine:
-    """One named line of a cost; USD, rounded to 6 decimals before it is added up. Null: that view does not apply."""
+    """One named line of a cost; USD, rounded to 6 decimals before it is added up. Null: that view does not apply.
+
+    An answer holds a hundred of them, and by keyword each takes twice as long to make.
+    """
 
     name: str  # compute, interruption, setup, storage, egress, capital, electricity, maintenance, staff, colocation, ...
     usd_per_run: float | None
@@ -81,9 +84,9 @@ class ManagedSurcharge:
     explained: str
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class PlanOption:
-    """One way to do the whole work."""
+    """One way to do the whole work. Made by position where speed matters (see CostLine), by keyword elsewhere."""
 
     rank: int
     kind: str  # cloud or on_prem

@@ -1,7 +1,7 @@
 """Faces: what an option shows of its row whatever the request asks; worked out once per row and kept with the market."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from providers.market_tiers import effort
 from service.domain.plan import OptionPrice
@@ -12,6 +12,30 @@ from service.solver.rows import PricedRow
 from service.solver.tables import Kind, Seller, Source, Terms
 
 
+class Machine(NamedTuple):
+    """The fields of PlanOption from `kind` to `gpu_count`, in their order."""
+
+    kind: str
+    provider: str
+    tier: str
+    instance_type: str | None
+    gpu: str
+    form_factor: str
+    gpu_count: float
+
+
+class PlaceBought(NamedTuple):
+    """The fields of PlanOption from `region` to `arch`, in their order."""
+
+    region: str | None
+    zone: str | None
+    country: str | None
+    capacity_type: str
+    tenancy: str
+    availability: str
+    arch: str
+
+
 @dataclass(frozen=True, slots=True)
 class Face:
     """One row of the market as options show it."""
@@ -20,7 +44,10 @@ class Face:
     seller: Seller
     terms: Terms
     source: Source
-    shown: dict[str, Any]  # the fields of PlanOption that no request changes
+    machine: Machine
+    place_bought: PlaceBought
+    market_tier: str
+    effort: str
     price: OptionPrice  # at the row's own price, without a range
     on_demand_usd: float | None  # of the same machine at the same place, where this one is spot
     place: str
@@ -44,34 +71,32 @@ def _face(market: Market, one: PricedRow) -> Face:
         seller=seller,
         terms=terms,
         source=source,
-        shown=_shown(feed, feed_row, kind, seller, terms),
+        machine=Machine(
+            "cloud",
+            seller.provider,
+            seller.tier,
+            feed.text("instance_type", feed_row),
+            kind.gpu,
+            kind.form_factor,
+            kind.gpu_count,
+        ),
+        place_bought=PlaceBought(
+            region,
+            feed.text("zone", feed_row),
+            seller.country,
+            terms.capacity_type,
+            seller.tenancy,
+            terms.availability,
+            kind.arch,
+        ),
+        market_tier=market_of(seller).value,
+        effort=effort(seller.provider).value,
         price=_price(market, feed, feed_row, terms, source),
         on_demand_usd=_on_demand(market, number, feed_row) if terms.capacity_type == "spot" else None,
         place=f"in {region or seller.country}" if region or seller.country else "(region not stated)",
         bought=terms.capacity_type.replace("_", " "),
         moves=terms.capacity_type == "spot" or kind.is_market,
     )
-
-
-def _shown(feed: FeedColumns, row: int, kind: Kind, seller: Seller, terms: Terms) -> dict[str, Any]:
-    return {
-        "kind": "cloud",
-        "provider": seller.provider,
-        "tier": seller.tier,
-        "instance_type": feed.text("instance_type", row),
-        "gpu": kind.gpu,
-        "form_factor": kind.form_factor,
-        "gpu_count": kind.gpu_count,
-        "region": feed.text("region", row),
-        "zone": feed.text("zone", row),
-        "country": seller.country,
-        "capacity_type": terms.capacity_type,
-        "tenancy": seller.tenancy,
-        "availability": terms.availability,
-        "arch": kind.arch,
-        "market_tier": market_of(seller).value,
-        "effort": effort(seller.provider).value,
-    }
 
 
 def _price(market: Market, feed: FeedColumns, row: int, terms: Terms, source: Source) -> OptionPrice:

@@ -1,6 +1,6 @@
 """Options: priced rows as the answer shows them, with flags, evidence and the sentences of why."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import compress
 from math import ceil
@@ -33,6 +33,7 @@ class _One:
     """All that one row's option is made from."""
 
     priced: PricedRow
+    market: Market
     face: Face
     pricing: Pricing
     estimate: Estimate
@@ -65,7 +66,7 @@ def _entry(market: Market, pricing: Pricing, one: PricedRow, mask: Mask, deadlin
     return Entry(
         one.sums[0 if pricing.work.runs is not None else 1], one.usd_per_hour, face.price.offer_id or "", one.low_usd,
         one.high_usd, (kind.gpu, kind.gpu_count, one.nodes, estimate.strategy), one.doubt, one.row,
-        partial(_option, _One(one, face, pricing, estimate, flags, dominated, deadline_hours)),
+        partial(_option, _One(one, market, face, pricing, estimate, flags, dominated, deadline_hours)),
     )  # fmt: skip
 
 
@@ -80,22 +81,25 @@ def _option(one: _One, rank: int, tie_group: int) -> PlanOption:
     low, mid, high = paid.hours
     cost, vram = cloud_breakdown(paid, work), vram_of(one.estimate)
     return PlanOption(
-        rank=rank,
-        nodes=paid.nodes,
-        strategy=one.estimate.strategy,
-        vram=vram,
-        hours=Range(low=low, mid=mid, high=high),
-        usd_per_hour=paid.usd_per_hour,
-        usd_per_gpu_hour=paid.usd_per_gpu_hour,
-        cost=cost,
-        usd_per_million_tokens=per_million_tokens(cost.ranking_usd, work),
-        deadline=NO_DEADLINE if one.deadline_hours is None else _deadline(one, one.deadline_hours),
-        flags=one.flags,
-        tie_group=tie_group,
-        why=_why(one, cost.ranking_usd, vram),
-        price=_price(one),
+        rank,
+        *face.machine,
+        paid.nodes,
+        *face.place_bought,
+        one.estimate.strategy,
+        vram,
+        Range(low=low, mid=mid, high=high),
+        paid.usd_per_hour,
+        paid.usd_per_gpu_hour,
+        cost,
+        per_million_tokens(cost.ranking_usd, work),
+        NO_DEADLINE if one.deadline_hours is None else _deadline(one, one.deadline_hours),
+        one.flags,
+        tie_group,
+        _why(one, cost.ranking_usd, vram),
+        _price(one),
+        market_tier=face.market_tier,
+        effort=face.effort,
         sessions=paid.sessions,
-        **face.shown,
     )
 
 
@@ -139,20 +143,18 @@ def usd_per_million(usd: float, tokens: float) -> float:
 
 def _price(one: _One) -> OptionPrice:
     """The row's own evidence; with the range of a price that moves, or the median that stands in for it."""
-    paid, said, on_median = one.priced, one.face.price, one.priced.on_median
-    ranges = one.pricing.ranges_prices and one.face.moves and not on_median
-    if not ranges and not on_median:
-        return said
-    return OptionPrice(
-        offer_id=said.offer_id,
-        observed_at=said.observed_at,
-        as_of=said.as_of,
-        source=said.source,
-        basis="median_30d" if on_median else said.basis,
-        feed=said.feed,
-        low_usd_per_hour=round(paid.usd_per_hour * MOVING_PRICE[0], 6) if ranges else None,
-        high_usd_per_hour=round(paid.usd_per_hour * MOVING_PRICE[1], 6) if ranges else None,
-    )
+    paid = one.priced
+    ranges = one.pricing.ranges_prices and one.face.moves and not paid.on_median
+    if not ranges and not paid.on_median:
+        return one.face.price
+    key = (paid.row, paid.usd_per_hour, paid.on_median)
+    return one.market.memo.get(key, partial(_moving, one.face.price, paid.usd_per_hour, on_median=paid.on_median))
+
+
+def _moving(said: OptionPrice, usd_per_hour: float, *, on_median: bool) -> OptionPrice:
+    low, high = (None if on_median else round(usd_per_hour * side, 6) for side in MOVING_PRICE)
+    basis = "median_30d" if on_median else said.basis
+    return replace(said, basis=basis, low_usd_per_hour=low, high_usd_per_hour=high)
 
 
 def _why(one: _One, ranking_usd: float, vram: OptionVram) -> str:

@@ -107,21 +107,17 @@ def breakdown(
     explained: dict[str, str],
 ) -> CostBreakdown:
     """Named lines of micro-dollars (of a run, of a month, over the horizon) as dollars; an empty line is left out."""
-    is_service, monthly, shown = work.task is Task.INFER, work.runs_per_month is not None, []
-    for name, (run, month, horizon) in lines:
-        if horizon or run or name == "compute":
-            shown.append(
-                CostLine(
-                    name=name,
-                    usd_per_run=None if is_service else run / MICRO,
-                    usd_per_month=month / MICRO if monthly else None,
-                    usd_over_horizon=horizon / MICRO,
-                    explained=explained[name],
-                )
-            )
+    is_service, monthly = work.task is Task.INFER, work.runs_per_month is not None
+    shown = tuple(
+        CostLine(  # a run, a month, the horizon
+            name, None if is_service else run / MICRO, month / MICRO if monthly else None, horizon / MICRO, explained[name]
+        )
+        for name, (run, month, horizon) in lines
+        if horizon or run or name == "compute"
+    )
     per_run, per_month, over = sums
     return CostBreakdown(
-        lines=tuple(shown),
+        lines=shown,
         usd_per_run=None if is_service else per_run / MICRO,
         usd_per_month=per_month / MICRO if monthly else None,
         usd_over_horizon=over / MICRO,

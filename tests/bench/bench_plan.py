@@ -85,6 +85,7 @@ def measured(size: int) -> None:
     listed = floor_of(market)
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     for with_pool in (False, True):
         asked = requests(with_pool)
         started = time.perf_counter()
