@@ -1,7 +1,8 @@
 """Plan: the answer. Every dollar is a named line, every default is listed, nothing is dropped in silence.
 
 The types of which an answer holds many are not frozen: making a frozen one takes four times as long, and the time of
-a plan is mostly spent there. Nobody writes to them all the same.
+a plan is mostly spent there. Nobody writes to them all the same. Options and their cost lines
+are made by position where speed matters (by keyword it takes twice as long), and by keyword elsewhere.
 """
 
 from dataclasses import dataclass
@@ -18,10 +19,7 @@ PER_RUN, PER_MONTH, OVER_HORIZON = "per_run", "per_month", "over_horizon"
 
 @dataclass(slots=True)
 class CostLine:
-    """One named line of a cost; USD, rounded to 6 decimals before it is added up. Null: that view does not apply.
-
-    An answer holds a hundred of them, and by keyword each takes twice as long to make.
-    """
+    """One named line of a cost; USD, rounded to 6 decimals before it is added up. Null: that view does not apply."""
 
     name: str  # compute, interruption, setup, storage, egress, capital, electricity, maintenance, staff, colocation, ...
     usd_per_run: float | None
@@ -86,7 +84,7 @@ class ManagedSurcharge:
 
 @dataclass(slots=True)
 class PlanOption:
-    """One way to do the whole work. Made by position where speed matters (see CostLine), by keyword elsewhere."""
+    """One way to do the whole work."""
 
     rank: int
     kind: str  # cloud or on_prem
