@@ -22,6 +22,7 @@ class Adapter(ABC):
     has_spot: ClassVar[bool] = False
     default_interval_seconds: ClassVar[int] = 300
     enabled_by_default: ClassVar[bool] = True
+    is_shipped: ClassVar[bool] = False  # True: its dated table comes with the product, so no network is needed
 
     @abstractmethod
     def fetch(self, http: httpx.Client) -> Json:

@@ -27,6 +27,7 @@ class Colab(Adapter):
 
     name: ClassVar[str] = "colab"
     default_interval_seconds: ClassVar[int] = 86_400
+    is_shipped: ClassVar[bool] = True
 
     def fetch(self, http: httpx.Client) -> Json:  # noqa: ARG002  # the contract's argument: package data needs no network
         return resources.files("providers").joinpath("colab.csv").read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ class Kaggle(Adapter):
 
     name: ClassVar[str] = "kaggle"
     default_interval_seconds: ClassVar[int] = 86_400
+    is_shipped: ClassVar[bool] = True
 
     def fetch(self, http: httpx.Client) -> Json:  # noqa: ARG002  # the contract's argument: package data needs no network
         return resources.files("providers").joinpath("kaggle.csv").read_text(encoding="utf-8")

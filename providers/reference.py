@@ -29,6 +29,7 @@ class Reference(Adapter):
     name: ClassVar[str] = "reference"
     has_spot: ClassVar[bool] = True
     default_interval_seconds: ClassVar[int] = 86_400
+    is_shipped: ClassVar[bool] = True
 
     def fetch(self, http: httpx.Client) -> Json:  # noqa: ARG002  # the contract's argument: package data needs no network
         return resources.files("providers").joinpath("reference.csv").read_text(encoding="utf-8")

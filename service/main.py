@@ -48,7 +48,6 @@ from service.web.context import WebContext
 from service.web.site import add_pages
 from service.worker import Refresher
 
-REFERENCE: Final = "reference"
 GARBAGE: Final = (20_000, 20, 20)  # objects and rounds until the collector looks: one answer makes 3,000 that need no look
 STOP_SECONDS: Final = 10.0  # how long a running refresh may go on after the signal
 _EXAMPLE: Final = '{"workload": {"model": "llama-3.1-8b", "technique": "qlora", "tokens": 50000000}}'
@@ -197,7 +196,7 @@ def open_parts(settings: Settings) -> Iterator[Parts]:
     holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
     known = feed_settings(settings)
     for adapter in build_adapters(settings):
-        if adapter.name == REFERENCE:
+        if adapter.is_shipped:
             every = interval_seconds(settings, adapter)
             ensure_reference_loaded(engine, adapter, now_utc, holder=holder, interval_seconds=every)
     snapshots = SnapshotHolder(engine, now_utc, known, calibration=load_calibration(settings.calibration_path))

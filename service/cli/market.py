@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from service.domain.request import PlanRequest
     from service.estimate.calibration import Calibration
     from service.flows.snapshot import Snapshot
+    from service.settings import Settings
 
 
 class OpenMarket(Protocol):
@@ -53,7 +54,7 @@ class LocalMarket:
         calibration = guarded(lambda: load_calibration(self._settings.calibration_path))
         self._snapshot: Snapshot
         if is_absent(self._settings.database_url):
-            self._snapshot = self._under_own_policy(_shipped_prices(self._now, calibration))
+            self._snapshot = self._under_own_policy(_shipped_prices(self._settings, self._now, calibration))
             return
         try:
             self._snapshot = guarded(
@@ -159,28 +160,32 @@ def is_absent(database_url: str) -> bool:
     return scheme.startswith("sqlite") and not Path(path.partition("?")[0]).exists()
 
 
-def _shipped_prices(now: datetime, calibration: "Calibration") -> Any:
-    """The reference list alone, when nothing was ever stored here."""
+def _shipped_prices(settings: "Settings", now: datetime, calibration: "Calibration") -> Any:
+    """The dated tables that come with the product, when nothing was ever stored here: what a fresh server answers from."""
     import httpx
 
-    from providers.reference import Reference
     from service.flows.snapshot import Snapshot
+    from service.settings import build_adapters
     from service.solver.market import FeedStatus, Market, pack_offers, unpack
 
     print(
-        "No stored prices yet: this is the dated list shipped with gpuplan. `gpuplan refresh` reads live ones.", file=sys.stderr
+        "No stored prices yet: these are the dated lists shipped with gpuplan. `gpuplan refresh` reads live ones.",
+        file=sys.stderr,
     )
-    adapter = Reference()
-    with httpx.Client() as http:  # the list is a file: nothing is asked of it
-        batch = adapter.parse(adapter.fetch(http), now)
-    status = FeedStatus(
-        name=adapter.name,
-        last_success_at=now,
-        last_attempt_at=now,
-        interval_seconds=adapter.default_interval_seconds,
-        offers=len(batch.offers),
-        rejected=len(batch.rejected),
-    )
-    columns = {adapter.name: unpack(pack_offers(batch.offers))}
-    market = Market.build(columns, [status], snapshot_id="shipped", as_of=now, calibration=calibration)
+    columns, statuses = {}, []
+    with httpx.Client() as http:  # the tables are files: nothing is asked of it
+        for adapter in build_adapters(settings):
+            if adapter.is_shipped:
+                batch = adapter.parse(adapter.fetch(http), now)
+                columns[adapter.name] = unpack(pack_offers(batch.offers))
+                status = FeedStatus(
+                    name=adapter.name,
+                    last_success_at=now,
+                    last_attempt_at=now,
+                    interval_seconds=adapter.default_interval_seconds,
+                    offers=len(batch.offers),
+                    rejected=len(batch.rejected),
+                )
+                statuses.append(status)
+    market = Market.build(columns, statuses, snapshot_id="shipped", as_of=now, calibration=calibration)
     return Snapshot(market=market, pools={})

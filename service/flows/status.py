@@ -11,7 +11,7 @@ from service.solver.market import FeedStatus
 if TYPE_CHECKING:
     from providers.base import Adapter
 
-DATED_FEEDS = frozenset({"reference", "price_file"})  # judged by the date of each row, not by the last reading
+DATED_FEEDS = frozenset({"reference", "price_file", "colab", "kaggle"})  # judged by the date of each row, not by the last reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from providers.reference import Reference
+from providers.registry import ADAPTERS
 from service.domain.request import DataSensitivity, PlanRequest
 from service.flows.plan import make_plan
 from service.solver.columns import columns_of
@@ -27,15 +27,24 @@ def blocks():
 
 
 def answered(request):
-    """What the service answers when it has read the shipped list alone."""
+    """What the service answers when it has read the shipped tables alone."""
     from service.api.plan import plan_json
 
-    adapter = Reference()
-    batch = adapter.parse(adapter.fetch(None), READ_AT)
-    status = FeedStatus(
-        name="reference", last_success_at=READ_AT, last_attempt_at=READ_AT, interval_seconds=86_400, offers=len(batch.offers)
-    )
-    market = Market.build({"reference": columns_of(batch.offers)}, [status], snapshot_id="shipped", as_of=READ_AT)
+    columns, statuses = {}, []
+    for adapter in (kind() for kind in ADAPTERS if kind.is_shipped):
+        batch = adapter.parse(adapter.fetch(None), READ_AT)
+        columns[adapter.name] = columns_of(batch.offers)
+        statuses.append(
+            FeedStatus(
+                name=adapter.name,
+                last_success_at=READ_AT,
+                last_attempt_at=READ_AT,
+                interval_seconds=adapter.default_interval_seconds,
+                offers=len(batch.offers),
+            )
+        )
+    assert set(columns) == {"reference", "colab", "kaggle"}
+    market = Market.build(columns, statuses, snapshot_id="shipped", as_of=READ_AT)
     asked = PlanRequest.model_validate_json(json.dumps(request))
     plan = make_plan(asked, market, now=READ_AT, pools={}, default_sensitivity=DataSensitivity.INTERNAL)
     return json.loads(plan_json(plan, asked))

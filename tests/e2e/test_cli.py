@@ -187,3 +187,10 @@ def test_help_names_every_command(tmp_path):
     done = gpuplan("--help", home=tmp_path)
     for command in ("plan", "offers", "estimate", "refresh", "serve", "worker", "doctor", "openapi", "evaluate"):
         assert command in done.stdout
+
+
+def test_a_fresh_command_answers_from_what_a_fresh_server_has(tmp_path):
+    done = gpuplan(*PLAN, "--json", "--limit", "1", home=tmp_path)
+    assert {state["name"] for state in json.loads(done.stdout)["prices"]["providers"]} == {"reference", "colab", "kaggle"}
+    off = gpuplan(*PLAN, "--json", "--limit", "1", home=tmp_path, GPUPLAN_PROVIDERS__COLAB__ENABLED="false")
+    assert {state["name"] for state in json.loads(off.stdout)["prices"]["providers"]} == {"reference", "kaggle"}
